@@ -1,0 +1,1 @@
+"""Debiased neural operators."""

@@ -1,0 +1,41 @@
+"""The one interface between learning and statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """For every repeat, unit and functional: the plug-in value and its correction, both out of fold.
+
+    All inference is a pure function of this table. `plugin` and `correction` are `(R, n, G)` float64 for R
+    repeats of cross-fitting, n units and G functionals; `fold` is `(R, n)`; `group` is `(n,)` or None.
+    `unlabeled`, where inputs without observations were given, holds `g` of their predicted fields
+    `(R, J, m, G)` for each of the J folds' operators.
+    """
+
+    plugin: np.ndarray
+    correction: np.ndarray
+    fold: np.ndarray
+    ids: np.ndarray
+    names: tuple[str, ...]
+    group: np.ndarray | None = None
+    unlabeled: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if self.plugin.ndim != 3 or self.plugin.shape != self.correction.shape:
+            raise ValueError(f"plugin {self.plugin.shape} and correction {self.correction.shape} must both be (R, n, G).")
+        repeats, n, count = self.plugin.shape
+        if self.fold.shape != (repeats, n) or len(self.ids) != n or len(self.names) != count:
+            raise ValueError("fold must be (R, n), ids (n,) and names (G,).")
+
+    @property
+    def psi(self) -> np.ndarray:
+        """`(R, n, G)`: plug-in plus correction, whose mean is the estimate."""
+        return self.plugin + self.correction
+
+    def __len__(self) -> int:
+        return self.plugin.shape[1]
