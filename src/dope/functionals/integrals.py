@@ -154,7 +154,7 @@ class PointValue(Integral):
 
     def __init__(self, place: float | ArrayLike, width: float | ArrayLike, *, name: str | None = None) -> None:
         self.place = np.atleast_1d(np.asarray(place, dtype=np.float64))
-        self.width = np.broadcast_to(np.asarray(width, dtype=np.float64), self.place.shape)
+        self.width = np.broadcast_to(np.asarray(width, dtype=np.float64), self.place.shape).copy()
         if not (np.isfinite(self.width).all() and (self.width > 0).all()):
             raise DataError(f"width must be positive, got {width}.")
         at = ", ".join(f"{p:g}" for p in self.place)
