@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from typing import TypeVar
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
+from torch import Tensor
 
 from dope.data.errors import DataError
 from dope.data.stencil import Stencil
+
+Field = TypeVar("Field", np.ndarray, Tensor)
 
 # A point closer to a node than this share of a cell is taken to lie on it.
 _SNAP = 1e-7
@@ -47,11 +53,12 @@ class Axis:
         return left, right, share
 
 
-def _interval(lower: float, upper: float, size: int, least: int) -> None:
+def _interval(lower: float, upper: float, size: int) -> tuple[float, float, int]:
     if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
         raise DataError(f"a grid needs finite lower < upper, got [{lower}, {upper}]: swap or correct the ends.")
-    if int(size) != size or size < least:
-        raise DataError(f"a grid needs a whole number of at least {least} points, got {size!r}.")
+    if size != size or size < 2 or int(size) != size:
+        raise DataError(f"a grid needs a whole number of at least 2 points, got {size!r}: pass how many nodes it has.")
+    return float(lower), float(upper), int(size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,29 +77,29 @@ class Grid:
     @staticmethod
     def uniform(lower: float, upper: float, size: int) -> Grid:
         """Equally spaced points with both ends, trapezoid weights."""
-        _interval(lower, upper, size, 2)
+        lower, upper, size = _interval(lower, upper, size)
         weights = np.full(size, 1.0 / (size - 1))
         weights[[0, -1]] /= 2
-        return Grid._of(Axis("uniform", np.linspace(lower, upper, size), weights, float(lower), float(upper)))
+        return Grid._of(Axis("uniform", np.linspace(lower, upper, size), weights, lower, upper))
 
     @staticmethod
     def periodic(lower: float, upper: float, size: int) -> Grid:
         """Equally spaced points without the right end, equal weights."""
-        _interval(lower, upper, size, 2)
+        lower, upper, size = _interval(lower, upper, size)
         nodes = lower + (upper - lower) * np.arange(size) / size
-        return Grid._of(Axis("periodic", nodes, np.full(size, 1.0 / size), float(lower), float(upper)))
+        return Grid._of(Axis("periodic", nodes, np.full(size, 1.0 / size), lower, upper))
 
     @staticmethod
     def cells(lower: float, upper: float, size: int) -> Grid:
         """Centres of equal cells, equal weights."""
-        _interval(lower, upper, size, 2)
+        lower, upper, size = _interval(lower, upper, size)
         nodes = lower + (upper - lower) * (np.arange(size) + 0.5) / size
-        return Grid._of(Axis("cells", nodes, np.full(size, 1.0 / size), float(lower), float(upper)))
+        return Grid._of(Axis("cells", nodes, np.full(size, 1.0 / size), lower, upper))
 
     @staticmethod
     def nodes(points: ArrayLike, weights: ArrayLike | None = None) -> Grid:
         """Any increasing 1-D points; trapezoid weights unless given."""
-        x = np.asarray(points, dtype=np.float64)
+        x = np.array(points, dtype=np.float64)
         if x.ndim != 1 or len(x) < 2:
             raise DataError(f"Grid.nodes needs a 1-D array of at least 2 points, got shape {x.shape}.")
         if not np.isfinite(x).all():
@@ -118,20 +125,19 @@ class Grid:
 
     @staticmethod
     def product(*grids: Grid) -> Grid:
-        """The tensor product of 1-D (or product) grids."""
+        """The tensor product of grids: 1-D, themselves products, or restricted."""
+        for g in grids:
+            if not isinstance(g, Grid):
+                raise DataError(f"Grid.product takes grids, got {type(g).__name__}: wrap points in Grid.nodes(...).")
         if not grids:
             raise DataError("Grid.product needs at least one grid.")
-        for g in grids:
-            if g.is_restricted:
-                raise DataError("Grid.product takes whole grids: restrict the product instead.")
-        return Grid._of(*(axis for g in grids for axis in g.axes))
+        axes = tuple(axis for g in grids for axis in g.axes)
+        weights = reduce(np.multiply.outer, (g.weights for g in grids))
+        return Grid(axes, weights, math.prod(g.measure for g in grids))
 
     @staticmethod
-    def _of(*axes: Axis) -> Grid:
-        weights = axes[0].weights
-        for axis in axes[1:]:
-            weights = np.multiply.outer(weights, axis.weights)
-        return Grid(tuple(axes), weights, float(np.prod([a.upper - a.lower for a in axes])))
+    def _of(axis: Axis) -> Grid:
+        return Grid((axis,), axis.weights, axis.upper - axis.lower)
 
     # ---- shape ----------------------------------------------------------------------------------------
     @property
@@ -144,17 +150,12 @@ class Grid:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     @cached_property
     def points(self) -> np.ndarray:
         """Coordinates of every node, `(*shape, d)`."""
         return np.stack(np.meshgrid(*(a.nodes for a in self.axes), indexing="ij"), axis=-1)
-
-    @property
-    def is_restricted(self) -> bool:
-        whole = Grid._of(*self.axes)
-        return self.measure != whole.measure
 
     def __repr__(self) -> str:
         parts = [f"{a.kind}({a.lower:g}, {a.upper:g}, {len(a.nodes)})" for a in self.axes]
@@ -164,7 +165,10 @@ class Grid:
         """Whether two grids have the same nodes and weights."""
         return (
             self.shape == other.shape
-            and all(a.kind == b.kind and np.array_equal(a.nodes, b.nodes) for a, b in zip(self.axes, other.axes, strict=True))
+            and all(
+                a.kind == b.kind and np.array_equal(a.nodes, b.nodes)
+                for a, b in zip(self.axes, other.axes, strict=True)
+            )
             and np.array_equal(self.weights, other.weights)
         )
 
@@ -176,9 +180,12 @@ class Grid:
             raise DataError("the region holds no grid node of positive weight: widen it or refine the grid.")
         return replace(self, weights=self.weights * inside / mass, measure=self.measure * mass)
 
-    def mean(self, values: np.ndarray) -> np.ndarray:
-        """The integral of fields `(..., *shape)` under the normalised reference measure."""
-        return np.tensordot(values, self.weights, axes=self.ndim)
+    def mean(self, values: Field) -> Field:
+        """The integral of fields `(..., *shape)`, arrays or tensors, under the normalised reference measure."""
+        weights = self.weights
+        if isinstance(values, Tensor):
+            weights = torch.as_tensor(weights, dtype=values.dtype, device=values.device)
+        return (values * weights).sum(tuple(range(-self.ndim, 0)))
 
     # ---- points ---------------------------------------------------------------------------------------
     def contains(self, points: np.ndarray) -> np.ndarray:
@@ -202,5 +209,5 @@ class Grid:
         order = np.argsort(-weight, axis=-1, kind="stable")
         index = np.take_along_axis(index, order, -1)
         weight = np.take_along_axis(weight, order, -1)
-        used = max(1, int((weight > 0).sum(-1).max(initial=1)))
+        used = int((weight > 0).sum(-1).max(initial=1))
         return Stencil(np.ascontiguousarray(index[..., :used]), np.ascontiguousarray(weight[..., :used]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -54,27 +54,28 @@ class OperatorData:
         a = _inputs(inputs, grid)
         n = len(a)
         names = _ids(ids, n)
-        a_bad = ~np.isfinite(a).reshape(n, -1).all(1)
-        if a_bad.any():
-            i = int(np.argmax(a_bad))
-            where = np.argwhere(~np.isfinite(a[i]))[0]
+        bad = ~np.isfinite(a).reshape(n, -1).all(1)
+        if bad.any():
+            i = int(np.argmax(bad))
+            channel, *node = (int(w) for w in np.argwhere(~np.isfinite(a[i]))[0])
             raise DataError(
-                f"inputs of unit {names[i]!r}: channel {where[0]} is not finite at node {tuple(int(w) for w in where[1:])} "
-                f"({int(a_bad.sum())} unit(s) affected): fill or remove before fitting."
+                f"inputs of unit {names[i]}: channel {channel} is not finite at node {tuple(node)} "
+                f"({int(bad.sum())} unit(s) affected): fill or remove before fitting."
             )
         x, y = _observations(points, values, n, grid, names)
-        set_ = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
-        set_("inputs", a)
-        set_("points", x)
-        set_("values", y)
-        set_("grid", grid)
-        set_("groups", _labels(groups, n, "groups"))
-        set_("ids", names)
         if design is not None and not isinstance(design, Design):
             design = Design(probability=np.asarray(design, dtype=np.float64))
-        set_("design", design)
         if design is not None and design.array.shape != (n, *grid.shape):
-            raise DataError(f"design has shape {design.array.shape}, expected (n, *grid) = {(n, *grid.shape)}.")
+            raise DataError(
+                f"design has shape {design.array.shape}, expected (n, *grid) = {(n, *grid.shape)}: one row of "
+                "probabilities over the nodes for each unit."
+            )
+        self._set(a, x, y, grid, _labels(groups, n, "groups"), design, names)
+
+    def _set(self, *parts: object) -> None:
+        """Write the fields, in their order."""
+        for part, value in zip(fields(self), parts, strict=True):
+            object.__setattr__(self, part.name, value)
 
     # ---- derived --------------------------------------------------------------------------------------
     def __len__(self) -> int:
@@ -110,31 +111,39 @@ class OperatorData:
         return Stencil(stencil.index, stencil.weight * self.observed[..., None])
 
     def take(self, units: ArrayLike) -> OperatorData:
-        """The units at these positions, in this order."""
-        units = np.asarray(units)
-        return OperatorData(
+        """The units at these positions (or of a mask), in this order; each at most once."""
+        units = np.arange(len(self))[np.asarray(units)].reshape(-1)
+        if len(units) == 0 or len(np.unique(units)) < len(units):
+            raise DataError("take needs at least one unit, and each unit once: a unit counted twice is not two units.")
+        # Parts of valid data are valid, but may hold no observation at all: that is why nothing is checked again.
+        part = object.__new__(OperatorData)
+        part._set(
             self.inputs[units],
             self.points[units],
             self.values[units],
-            grid=self.grid,
-            groups=None if self.groups is None else self.groups[units],
-            design=None if self.design is None else self.design.take(units),
-            ids=self.ids[units],
+            self.grid,
+            None if self.groups is None else self.groups[units],
+            None if self.design is None else self.design.take(units),
+            self.ids[units],
         )
+        return part
 
 
 def _inputs(inputs: ArrayLike, grid: Grid) -> np.ndarray:
-    a = np.asarray(inputs)
-    if a.dtype == object or not np.issubdtype(a.dtype, np.number):
-        raise DataError(f"inputs must be numbers of one shape (n, C, *grid.shape), got dtype {a.dtype}.")
-    a = a.astype(np.float32)
     expected = f"(n, C, {', '.join(map(str, grid.shape))})"
+    try:
+        a = np.asarray(inputs)
+        if a.dtype.kind not in "iuf":
+            raise ValueError(f"dtype {a.dtype}")
+    except (ValueError, TypeError, RuntimeError) as error:  # ragged lists; tensors on a device or with a graph
+        raise DataError(f"inputs must be real numbers in one array of shape {expected}, got: {error}.") from None
+    a = a.astype(np.float32)
     if a.ndim == 1 + grid.ndim:
         a = a[:, None]
     if a.ndim != 2 + grid.ndim or a.shape[2:] != grid.shape:
         raise DataError(
-            f"inputs have shape {np.shape(inputs)}, but the grid needs {expected}: every input channel is a function on the "
-            "grid; repeat constants over it, and move channels to the second axis."
+            f"inputs have shape {np.shape(inputs)}, but the grid needs {expected}: every input channel is a function "
+            "on the grid; repeat constants over it, and move channels to the second axis."
         )
     if len(a) == 0 or a.shape[1] == 0:
         raise DataError(f"inputs have shape {np.shape(inputs)}: at least one unit and one channel are needed.")
@@ -142,94 +151,115 @@ def _inputs(inputs: ArrayLike, grid: Grid) -> np.ndarray:
 
 
 def _ids(ids: ArrayLike | None, n: int) -> np.ndarray:
-    if ids is None:
-        return np.arange(n)
     names = _labels(ids, n, "ids")
-    assert names is not None
-    unique, first, count = np.unique(names, return_index=True, return_counts=True)
-    if len(unique) < n:
-        twice = unique[count > 1][0]
-        at = np.flatnonzero(names == twice)[:2]
-        raise DataError(
-            f"ids must be unique, but {twice!r} names units {at[0]} and {at[1]} ({int((count > 1).sum())} name(s) repeated): "
-            "merge the rows of one unit, or pass repeated subjects as groups=."
-        )
+    if names is None:
+        return np.arange(n)
+    first: dict = {}
+    for i, name in enumerate(names.tolist()):
+        if first.setdefault(name, i) != i:
+            raise DataError(
+                f"ids must be unique, but {name!r} names the units at positions {first[name]} and {i}: merge the rows "
+                "of one unit, or pass repeated subjects as groups=."
+            )
     return names
 
 
 def _labels(labels: ArrayLike | None, n: int, what: str) -> np.ndarray | None:
     if labels is None:
         return None
-    out = np.asarray(labels)
+    from pandas import isna  # here, because importing pandas takes longer than the rest of the room
+
+    out = np.array(labels)
     if out.shape != (n,):
         raise DataError(f"{what} has shape {out.shape}, expected ({n},): one label a unit.")
-    missing = out != out if out.dtype.kind == "f" else np.array([v is None for v in out])
-    if missing.any():
-        raise DataError(f"{what}: unit at position {int(np.argmax(missing))} has no label.")
+    missing = np.flatnonzero(isna(out))
+    if len(missing):
+        raise DataError(
+            f"{what}: the unit at position {missing[0]} has no label ({len(missing)} missing): give it one, or drop "
+            "the unit."
+        )
     return out
 
 
 def _observations(points, values, n: int, grid: Grid, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     d = grid.ndim
-    x, y = _padded(points, n, d, "points", names), _padded(values, n, 0, "values", names)
+    x, given = _padded(points, n, d, "points", names)
+    y, wanted = _padded(values, n, 0, "values", names)
+    if given is not None and wanted is not None and (given != wanted).any():
+        i = int(np.argmax(given != wanted))
+        raise DataError(
+            f"unit {names[i]} has {given[i]} point(s) but {wanted[i]} value(s): every value needs its point; use NaN "
+            "for a value that was not observed."
+        )
     if x.shape[:2] != y.shape:
-        raise DataError(f"points {x.shape[:2]} and values {y.shape} differ in (n, K): every value needs its point.")
+        raise DataError(
+            f"points {x.shape[:2]} and values {y.shape} differ in (n, K): every value needs its point; pad both with "
+            "NaN to the same K."
+        )
     if np.isinf(y).any():
         i, k = np.argwhere(np.isinf(y))[0]
-        raise DataError(f"unit {names[i]!r}: value {k} is infinite: correct it, or use NaN if it was not observed.")
+        raise DataError(f"unit {names[i]}: value {k} is infinite: correct it, or use NaN if it was not observed.")
     seen = np.isfinite(y)
     lost = seen & ~np.isfinite(x).all(-1)
     if lost.any():
         i, k = np.argwhere(lost)[0]
         raise DataError(
-            f"unit {names[i]!r}: value {k} ({y[i, k]:g}) has a point that is not finite ({int(lost.sum())} such): give its "
-            "coordinates, or set the value to NaN."
+            f"unit {names[i]}: value {k} ({y[i, k]:g}) has a point that is not finite ({int(lost.sum())} such): give "
+            "its coordinates, or set the value to NaN."
         )
-    with np.errstate(invalid="ignore"):
-        outside = seen & ~grid.contains(x)
+    outside = seen & ~grid.contains(x)
     if outside.any():
         i, k = np.argwhere(outside)[0]
         domain = " x ".join(f"[{a.lower:g}, {a.upper:g}]" for a in grid.axes)
         at = ", ".join(f"{v:g}" for v in x[i, k])
         raise DataError(
-            f"unit {names[i]!r}: point {k} at ({at}) lies outside the domain {domain} ({int(outside.sum())} point(s) in all): "
-            "widen the grid or drop these observations."
+            f"unit {names[i]}: point {k} at ({at}) lies outside the domain {domain} ({int(outside.sum())} point(s) in "
+            "all): widen the grid or drop these observations."
         )
     if not seen.any():
-        raise DataError("no unit has an observation: nothing can be learned or corrected.")
+        raise DataError("no unit has an observation, so nothing can be learned or corrected: values holds no number.")
     lower = np.array([a.lower for a in grid.axes])
     upper = np.array([a.upper for a in grid.axes])
     x = np.where(seen[..., None], np.clip(x, lower, upper), np.nan)
     return x, y
 
 
-def _padded(rows, n: int, d: int, what: str, names: np.ndarray) -> np.ndarray:
-    """`(n, K)` for d = 0, else `(n, K, d)`, from an array or from one array a unit."""
-    if len(rows) != n:
-        raise DataError(f"{what} hold {len(rows)} units, inputs hold {n}.")
-    try:
-        out = np.asarray(rows, dtype=np.float64)
-    except (ValueError, TypeError):
-        out = None
-    if out is None:
-        parts = []
-        for i, row in enumerate(rows):
-            try:
-                part = np.asarray(row, dtype=np.float64)
-            except (ValueError, TypeError) as error:
-                raise DataError(f"{what} of unit {names[i]!r} are not numbers: {error}.") from None
-            part = part.reshape(len(part), -1) if d else part.reshape(-1, 1)
-            if part.size and part.shape[1] != max(d, 1):
-                raise DataError(f"{what} of unit {names[i]!r} have {part.shape[1]} coordinates, the grid has {d}.")
-            parts.append(part.reshape(-1, max(d, 1)))
-        longest = max(len(p) for p in parts)
-        out = np.full((n, longest, max(d, 1)), np.nan)
+def _padded(rows, n: int, d: int, what: str, names: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """`(n, K)` for d = 0, else `(n, K, d)`, and how many entries each unit has where that was given by lists."""
+    if not hasattr(rows, "__len__") or len(rows) != n:
+        held = f"{len(rows)} units" if hasattr(rows, "__len__") else type(rows).__name__
+        raise DataError(f"{what} hold {held}, inputs hold {n} units: give one row a unit, empty or NaN for none.")
+    width = max(d, 1)
+    out = np.asarray(rows) if hasattr(rows, "__array__") else None
+    if out is None or out.dtype.kind not in "iuf":
+        parts = [_part(row, width, what, name) for row, name in zip(rows if out is None else out, names, strict=True)]
+        lengths = np.array([len(part) for part in parts])
+        out = np.full((n, lengths.max(), width), np.nan)
         for i, part in enumerate(parts):
             out[i, : len(part)] = part
-        return out if d else out[..., 0]
+        return (out if d else out[..., 0]), lengths
+    out = out.astype(np.float64)
     if d == 1 and out.ndim == 2:
         out = out[..., None]
     if out.ndim != (3 if d else 2) or (d and out.shape[2] != d):
         expected = "(n, K)" if d <= 1 else f"(n, K, {d})"
-        raise DataError(f"{what} have shape {np.shape(rows)}, expected {expected}.")
-    return out
+        raise DataError(f"{what} have shape {np.shape(rows)}, expected {expected}: one row a unit, padded with NaN.")
+    return out, None
+
+
+def _part(row, width: int, what: str, name: object) -> np.ndarray:
+    """The entries of one unit, `(K_i, width)`."""
+    try:
+        part = np.asarray(row, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{what} of unit {name} are not numbers: {error}.") from None
+    if part.size == 0:
+        return np.empty((0, width))
+    if width == 1 and part.ndim == 1:
+        part = part[:, None]
+    if part.ndim != 2 or part.shape[1] != width:
+        expected = "(K_i,)" if width == 1 else f"(K_i, {width})"
+        raise DataError(
+            f"{what} of unit {name} have shape {np.shape(row)}, expected {expected}: one entry an observation."
+        )
+    return part

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from copy import copy
 
 import numpy as np
 import torch
@@ -12,10 +12,10 @@ from torch import Tensor
 
 from dope.data import DataError, Grid
 
-if TYPE_CHECKING:
-    Region = Callable[[np.ndarray], np.ndarray]
+Region = Callable[[np.ndarray], np.ndarray]
 
-_FIELDS_AT_ONCE = 4096
+# Values of fields that are worked on at once: 128 MB in float64.
+_VALUES_AT_ONCE = 2**24
 
 
 class Functional(ABC):
@@ -38,33 +38,40 @@ class Functional(ABC):
         On a grid it is the gradient over the quadrature weight, for every differentiable functional. A
         subclass overrides it only by a closed form that is equal.
         """
-        weights = torch.as_tensor(grid.weights, dtype=u.dtype, device=u.device)
         gradient = self.gradient(u, grid)
-        return torch.where(weights > 0, gradient / weights.clamp_min(torch.finfo(u.dtype).tiny), 0.0)
+        weights = torch.as_tensor(grid.weights, dtype=u.dtype, device=u.device)
+        massless = weights <= 0
+        if massless.any() and gradient[..., massless].any():
+            raise DataError(
+                f"functional {self.name!r} depends on the field at nodes without quadrature weight, so its derivative "
+                "is no integral over the domain: give these nodes weight, or integrate with grid.mean."
+            )
+        return torch.where(massless, 0.0, gradient / weights)
 
     def gradient(self, u: Tensor, grid: Grid) -> Tensor:
         """`d g / d u` at every node, without the quadrature weight."""
         u = u.detach().requires_grad_()
         with torch.enable_grad():
-            (gradient,) = torch.autograd.grad(self(u, grid).sum(), u)
+            values = self(u, grid)
+            if not values.requires_grad:
+                raise NotDifferentiable(self)
+            (gradient,) = torch.autograd.grad(values.sum(), u)
         return gradient.detach()
 
     def within(self, region: Region) -> Functional:
         """This functional under the reference measure conditioned on a region.
 
-        `region` maps coordinates to true or false: an array `(..., )` in 1-D, else `(..., d)`. Means become
-        means over the region, integrals become integrals over it.
+        `region` is a numpy function from coordinates, `(...)` in 1-D and `(..., d)` else, to true or false. Means
+        become means over the region, integrals become integrals over it.
         """
-        from dope.functionals.composite import Within
+        from dope.functionals.composite import restrict  # there, functionals are already defined
 
-        return Within(self, region)
+        return restrict(self, region)
 
     def named(self, name: str) -> Functional:
         """The same functional under another name."""
-        from copy import copy
-
         other = copy(self)
-        object.__setattr__(other, "name", name)
+        other.name = name
         return other
 
     def __repr__(self) -> str:
@@ -92,8 +99,28 @@ class Functional(ABC):
     def __truediv__(self, other: Functional | float) -> Functional:
         return _combine("/", self, other)
 
+    def __rtruediv__(self, other: float) -> Functional:
+        return _combine("/", other, self)
+
     def __neg__(self) -> Functional:
         return _combine("*", -1.0, self)
+
+
+class NotDifferentiable(DataError):
+    """A functional whose value does not follow the field smoothly: there is nothing to correct along."""
+
+    def __init__(self, g: Functional) -> None:
+        super().__init__(
+            f"functional {g.name!r} has no derivative with respect to the field: build it from torch operations of u, "
+            "without detach(), numpy() or a comparison (dope.TimeAbove and dope.SoftMax smooth the usual ones)."
+        )
+
+
+def positive(value: float, what: str) -> float:
+    """`value` as a float, if it is a positive number."""
+    if not (np.isfinite(value) and value > 0):
+        raise DataError(f"{what} must be positive, got {value}.")
+    return float(value)
 
 
 def _combine(sign: str, left: Functional | float, right: Functional | float) -> Functional:
@@ -114,8 +141,8 @@ class _Custom(Functional):
         if not isinstance(one, Tensor) or one.dim() != 0:
             got = f"shape {tuple(one.shape)}" if isinstance(one, Tensor) else type(one).__name__
             raise DataError(
-                f"functional {self.name!r} must return one number a field (a 0-d tensor), got {got}: reduce over the grid, "
-                "e.g. with (weights * phi(u)).sum(), and build it from torch operations."
+                f"functional {self.name!r} must return one number a field (a 0-d tensor), got {got}: reduce over the "
+                "grid with torch operations, e.g. grid.mean(u ** 2); several summaries are several functionals."
             )
         try:
             values = torch.vmap(lambda v: self._f(v, grid))(flat)
@@ -127,8 +154,8 @@ class _Custom(Functional):
 def functional(f: Callable[[Tensor, Grid], Tensor], *, name: str | None = None, units: str = "u") -> Functional:
     """A functional from any differentiable torch function of one field on the grid.
 
-    `f(u, grid)` receives a tensor of shape `grid.shape` and returns a 0-d tensor. The representer comes from
-    automatic differentiation.
+    `f(u, grid)` receives a tensor of shape `grid.shape` and returns a 0-d tensor, in which integrals are written
+    `grid.mean(...)`: then `within(region)` reaches them too. The representer comes from automatic differentiation.
     """
     if not callable(f):
         raise DataError(f"dope.functional needs a function of (u, grid), got {type(f).__name__}.")
@@ -137,34 +164,45 @@ def functional(f: Callable[[Tensor, Grid], Tensor], *, name: str | None = None, 
 
 
 def evaluate(g: Functional, fields: np.ndarray, grid: Grid) -> np.ndarray:
-    """Values of `g` at fields `(n, *grid)`, in float64 and in pieces that fit any memory; checked."""
+    """Values of `g` at fields `(n, *grid)`, in float64 and piece by piece; checked."""
+    out = np.empty(len(fields))
+    for piece, u in _pieces(g, fields, grid):
+        with torch.no_grad():
+            values = g(u, grid)
+        if not isinstance(values, Tensor) or values.shape != u.shape[:1]:
+            got = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
+            raise DataError(f"functional {g.name!r} must return one number a field, got {got} for {len(u)} fields.")
+        out[piece] = values.numpy()
+    return _finite(out, "", g, fields)
+
+
+def representers(g: Functional, fields: np.ndarray, grid: Grid) -> np.ndarray:
+    """Riesz representers of `g` at fields `(n, *grid)`, in float64 and piece by piece; checked."""
+    out = np.empty(fields.shape)
+    for piece, u in _pieces(g, fields, grid):
+        out[piece] = g.representer(u, grid).detach().numpy()
+    return _finite(out, "the derivative of ", g, fields)
+
+
+def _pieces(g: Functional, fields: np.ndarray, grid: Grid) -> Iterator[tuple[slice, Tensor]]:
     if not isinstance(g, Functional):
         raise DataError(
             f"expected a dope functional, got {type(g).__name__}: wrap a function of (u, grid) in dope.functional(...)."
         )
-    out = np.empty(len(fields))
-    for start in range(0, len(fields), _FIELDS_AT_ONCE):
-        part = torch.as_tensor(np.ascontiguousarray(fields[start : start + _FIELDS_AT_ONCE]), dtype=torch.float64)
-        with torch.no_grad():
-            values = g(part, grid)
-        if not isinstance(values, Tensor) or values.shape != part.shape[:1]:
-            got = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
-            raise DataError(f"functional {g.name!r} must return one number a field, got {got} for {len(part)} fields.")
-        out[start : start + len(part)] = values.numpy()
-    bad = ~np.isfinite(out)
+    if fields.shape[1:] != grid.shape:
+        raise DataError(f"fields have shape {fields.shape}, expected (n, *grid) with grid {grid.shape}.")
+    step = max(1, _VALUES_AT_ONCE // grid.size)
+    for start in range(0, len(fields), step):
+        piece = slice(start, start + step)
+        yield piece, torch.as_tensor(np.ascontiguousarray(fields[piece]), dtype=torch.float64)
+
+
+def _finite(out: np.ndarray, what: str, g: Functional, fields: np.ndarray) -> np.ndarray:
+    bad = ~np.isfinite(out).reshape(len(out), -1).all(1)
     if bad.any():
         raise DataError(
-            f"functional {g.name!r} is not finite for {int(bad.sum())} of {len(out)} fields (first at position "
+            f"{what}functional {g.name!r} is not finite for {int(bad.sum())} of {len(out)} fields (first at position "
             f"{int(np.argmax(bad))}): check its parameters against the range of the field "
             f"[{np.min(fields):g}, {np.max(fields):g}]."
         )
-    return out
-
-
-def representers(g: Functional, fields: np.ndarray, grid: Grid) -> np.ndarray:
-    """Riesz representers of `g` at fields `(n, *grid)`, in float64."""
-    out = np.empty(fields.shape)
-    for start in range(0, len(fields), _FIELDS_AT_ONCE):
-        part = torch.as_tensor(np.ascontiguousarray(fields[start : start + _FIELDS_AT_ONCE]), dtype=torch.float64)
-        out[start : start + len(part)] = g.representer(part, grid).detach().numpy()
     return out

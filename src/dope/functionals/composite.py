@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from dope.data import DataError, Grid
-from dope.functionals.base import Functional
-from dope.functionals.integral import Integral, indicator
+from dope.functionals.base import Functional, Region
+from dope.functionals.integral import Integral, indicator, inside
 
 _SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 
@@ -22,6 +20,7 @@ def combine(sign: str, left: Functional | float, right: Functional | float) -> F
     for part in (left, right):
         if not isinstance(part, (Functional, int, float, np.number)):
             raise DataError(f"a functional combines with functionals and numbers, not with {type(part).__name__}.")
+    left, right = (p if isinstance(p, Functional) else float(p) for p in (left, right))
     numbers = [not isinstance(p, Functional) for p in (left, right)]
     integrals = [isinstance(p, Integral) or number for p, number in zip((left, right), numbers, strict=True)]
     linear = sign in "+-" or (sign == "*" and any(numbers)) or (sign == "/" and numbers[1])
@@ -52,45 +51,25 @@ class _Combination(Functional):
         self.name = f"{_label(left)} {sign} {_label(right)}"
         self.units = _units(sign, left, right)
 
-    def _value(self, part: Functional | float, u: Tensor, grid: Grid) -> Tensor | float:
-        return part(u, grid) if isinstance(part, Functional) else part
-
     def __call__(self, u: Tensor, grid: Grid) -> Tensor:
-        return _SIGNS[self._sign](self._value(self._left, u, grid), self._value(self._right, u, grid))
+        left, right = (p(u, grid) if isinstance(p, Functional) else p for p in (self._left, self._right))
+        return _SIGNS[self._sign](left, right)
 
 
-class _IntegralCombination(Integral):
-    def __init__(self, sign: str, left: Integral | float, right: Integral | float) -> None:
-        self._sign, self._left, self._right = sign, left, right
-        self.name = f"{_label(left)} {sign} {_label(right)}"
-        self.units = _units(sign, left, right)
-
+class _IntegralCombination(_Combination, Integral):
     def integrand(self, u: Tensor, x: Tensor, grid: Grid) -> Tensor:
-        parts = [p.integrand(u, x, grid) if isinstance(p, Integral) else torch.as_tensor(p, dtype=u.dtype, device=u.device)
-                 for p in (self._left, self._right)]
-        return _SIGNS[self._sign](*parts)
+        # a number is its own mean, because the weights sum to one
+        left, right = (p.integrand(u, x, grid) if isinstance(p, Integral) else p for p in (self._left, self._right))
+        return _SIGNS[self._sign](left, right)
 
 
-@dataclass(frozen=True)
-class _Region:
-    """A region, and whether points and nodes lie in it."""
-
-    inside: Callable
-
-    def mask(self, x: Tensor, d: int) -> Tensor:
-        flat = x.detach().cpu().numpy()
-        shape = x.shape if d == 1 else x.shape[:-1]
-        held = np.broadcast_to(np.asarray(self.inside(flat), dtype=bool), shape)
-        return torch.as_tensor(held.copy(), device=x.device)
-
-
-def Within(g: Functional, region: Callable) -> Functional:
+def restrict(g: Functional, region: Region) -> Functional:
     """`g` under the measure conditioned on a region; an integral stays an integral."""
     return _IntegralWithin(g, region) if isinstance(g, Integral) else _Within(g, region)
 
 
 class _Within(Functional):
-    def __init__(self, g: Functional, region: Callable) -> None:
+    def __init__(self, g: Functional, region: Region) -> None:
         self._g, self._region = g, region
         self.name, self.units = f"{g.name} within region", g.units
 
@@ -98,13 +77,10 @@ class _Within(Functional):
         return self._g(u, grid.restricted(indicator(self._region, grid)))
 
 
-class _IntegralWithin(Integral):
-    def __init__(self, g: Integral, region: Callable) -> None:
-        self._g, self._region = g, _Region(region)
-        self.name, self.units = f"{g.name} within region", g.units
-
+class _IntegralWithin(_Within, Integral):
     def integrand(self, u: Tensor, x: Tensor, grid: Grid) -> Tensor:
-        inside = indicator(self._region.inside, grid)
-        part = grid.restricted(inside)
-        mass = float((grid.weights * inside).sum())
-        return self._g.integrand(u, x, part) * self._region.mask(x, grid.ndim) / mass
+        part = grid.restricted(indicator(self._region, grid))
+        held = inside(self._region, x.detach().cpu().numpy(), grid.ndim)
+        # part.measure / grid.measure is the share of the domain that the region holds
+        share = torch.as_tensor(held * (grid.measure / part.measure), dtype=u.dtype, device=u.device)
+        return self._g.integrand(u, x, part) * share

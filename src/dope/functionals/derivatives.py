@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dope.data import DataError, Grid
-from dope.functionals.base import Functional
+from dope.functionals.base import Functional, Region
 from dope.functionals.integral import coordinates, indicator
 
 
@@ -19,9 +19,9 @@ class Flux(Functional):
     Parameters
     ----------
     axis : the direction of the flux.
-    region : a function of the coordinates; the mean is taken over the nodes where it is true.
+    region : a numpy function of the coordinates; the mean is taken over the nodes where it is true.
     boundary : "lower" or "upper": the outward flux across that face of `axis`, averaged over the face.
-    conductivity : `k`, a number or a function of the coordinates.
+    conductivity : `k`, a number or a torch function of the coordinates.
 
     Derivatives are second-order differences on the grid (first-order one-sided at a boundary face). A
     derivative at a face amplifies the operator's error by one over the cell: prefer a region where there is a choice.
@@ -31,7 +31,7 @@ class Flux(Functional):
         self,
         axis: int = 0,
         *,
-        region: Callable | None = None,
+        region: Region | None = None,
         boundary: str | None = None,
         conductivity: float | Callable[[Tensor], Tensor] = 1.0,
         name: str | None = None,
@@ -47,19 +47,18 @@ class Flux(Functional):
     def __call__(self, u: Tensor, grid: Grid) -> Tensor:
         if not 0 <= self.axis < grid.ndim:
             raise DataError(f"{self.name!r}: axis {self.axis} does not exist on a grid of {grid.ndim} dimension(s).")
-        x = coordinates(grid, u)
-        k = self.conductivity(x) if callable(self.conductivity) else torch.as_tensor(self.conductivity, dtype=u.dtype)
+        k = self.conductivity(coordinates(grid, u)) if callable(self.conductivity) else self.conductivity
         density = -k * _derivative(u, grid, self.axis)
-        weights = grid.weights
-        if self.region is not None:
-            weights = grid.restricted(indicator(self.region, grid)).weights
         if self.boundary is not None:
-            face = np.zeros(grid.shape)
-            np.moveaxis(face, self.axis, 0)[0 if self.boundary == "lower" else -1] = 1
-            weights = weights * face / (weights * face).sum()
+            if grid.axes[self.axis].kind == "periodic":
+                raise DataError(f"{self.name!r}: axis {self.axis} is periodic and has no faces: take a region instead.")
+            face = np.zeros(grid.shape, dtype=bool)
+            np.moveaxis(face, self.axis, 0)[0 if self.boundary == "lower" else -1] = True
+            grid = grid.restricted(face)
             density = density if self.boundary == "upper" else -density
-        w = torch.as_tensor(weights, dtype=u.dtype, device=u.device)
-        return (density * w).sum(dim=tuple(range(-grid.ndim, 0)))
+        elif self.region is not None:
+            grid = grid.restricted(indicator(self.region, grid))
+        return grid.mean(density)
 
 
 def _derivative(u: Tensor, grid: Grid, axis: int) -> Tensor:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
 from dope.data import Grid
-from dope.functionals.base import Functional
-from dope.functionals.integrals import _positive
+from dope.functionals.base import Functional, positive
 
 
 class SoftMax(Functional):
     """`log(int exp(lam * u) dmu) / lam`: tends to the maximum from below as `lam` grows."""
 
     def __init__(self, sharpness: float, *, name: str | None = None) -> None:
-        self.sharpness = _positive(sharpness, "sharpness")
+        self.sharpness = positive(sharpness, "sharpness")
         self.name, self.units = name or "soft maximum", "u"
 
     def _terms(self, u: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
@@ -31,10 +28,6 @@ class SoftMax(Functional):
         total = self._terms(u, grid)[1]
         inside = torch.as_tensor(grid.weights > 0, device=u.device)
         return torch.exp(self.sharpness * u - total) * inside
-
-    def bias_at(self, grid: Grid) -> float:
-        """How far the soft maximum may lie below the maximum: log(1 / smallest weight) / lam."""
-        return -math.log(float(grid.weights[grid.weights > 0].min())) / self.sharpness
 
 
 class SoftMin(Functional):

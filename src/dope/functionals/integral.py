@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dope.data import Grid
-from dope.functionals.base import Functional
+from dope.data import DataError, Grid
+from dope.functionals.base import Functional, NotDifferentiable, Region
 
 
 def coordinates(grid: Grid, like: Tensor) -> Tensor:
@@ -21,8 +21,8 @@ def coordinates(grid: Grid, like: Tensor) -> Tensor:
 class Integral(Functional):
     """`g(u) = scale * int phi(u(x), x) dmu`, with mu the grid's normalised measure.
 
-    `phi(u, x)` is a torch function applied at every node; `x` has the shape of `u` in 1-D, one more axis of
-    length d else. Such functionals get the exact correction, because `phi` of the field is itself observed.
+    `phi(u, x)` is a torch function that acts on each value by itself; `x` broadcasts against `u` in 1-D and has one
+    more axis of length d else. Such functionals get the exact correction: `phi` of the field is itself observed.
     """
 
     def __init__(self, phi: Callable[[Tensor, Tensor], Tensor], *, name: str = "integral", units: str = "u") -> None:
@@ -32,42 +32,53 @@ class Integral(Functional):
 
     def integrand(self, u: Tensor, x: Tensor, grid: Grid) -> Tensor:
         """`phi(u, x)` at places `x`, scaled so that its mean under the grid's measure is the functional."""
-        return self._phi(u, x)
+        values = torch.as_tensor(self._phi(u, x), dtype=u.dtype, device=u.device)
+        try:
+            return values.expand(u.shape)
+        except RuntimeError:
+            raise DataError(
+                f"functional {self.name!r}: phi must return one number a value of the field, got shape "
+                f"{tuple(values.shape)} for u {tuple(u.shape)} and x {tuple(x.shape)}: use x[..., k] for coordinate k."
+            ) from None
 
     def __call__(self, u: Tensor, grid: Grid) -> Tensor:
-        weights = torch.as_tensor(grid.weights, dtype=u.dtype, device=u.device)
-        values = self.integrand(u, coordinates(grid, u), grid) * weights
-        return values.sum(dim=tuple(range(-grid.ndim, 0)))
+        return grid.mean(self.integrand(u, coordinates(grid, u), grid))
 
     def slope(self, u: Tensor, x: Tensor, grid: Grid) -> Tensor:
         """`d phi / d u`, by automatic differentiation unless a subclass has it in closed form."""
-        u = u.detach().requires_grad_()
-        with torch.enable_grad():
-            values = self.integrand(u, x, grid)
-            if not values.requires_grad:
-                return torch.zeros_like(u)
-            (slope,) = torch.autograd.grad(values.sum(), u)
-        return slope.detach()
+        return self._derivative(u, x, grid, order=1)
 
     def curvature(self, u: Tensor, x: Tensor, grid: Grid) -> Tensor:
         """`d^2 phi / d u^2`, for the noise term of the exact correction."""
+        return self._derivative(u, x, grid, order=2)
+
+    def _derivative(self, u: Tensor, x: Tensor, grid: Grid, order: int) -> Tensor:
         u = u.detach().requires_grad_()
         with torch.enable_grad():
             values = self.integrand(u, x, grid)
             if not values.requires_grad:
-                return torch.zeros_like(u)
-            (slope,) = torch.autograd.grad(values.sum(), u, create_graph=True)
-            if not slope.requires_grad:
-                return torch.zeros_like(u)
-            (curvature,) = torch.autograd.grad(slope.sum(), u)
-        return curvature.detach()
+                raise NotDifferentiable(self)
+            for left in reversed(range(order)):
+                if not values.requires_grad:  # phi is linear: its slope is a constant
+                    return torch.zeros_like(u)
+                (values,) = torch.autograd.grad(values.sum(), u, create_graph=left > 0, materialize_grads=True)
+        return values.detach()
 
     def representer(self, u: Tensor, grid: Grid) -> Tensor:
-        weights = torch.as_tensor(grid.weights, dtype=u.dtype, device=u.device)
-        return self.slope(u, coordinates(grid, u), grid) * (weights > 0)
+        carries_mass = torch.as_tensor(grid.weights > 0, device=u.device)
+        return self.slope(u, coordinates(grid, u), grid) * carries_mass
 
 
-def indicator(region: Callable, grid: Grid) -> np.ndarray:
-    """Which nodes of the grid lie in a region given by a function of the coordinates."""
-    x = grid.points
-    return np.broadcast_to(np.asarray(region(x[..., 0] if grid.ndim == 1 else x), dtype=bool), grid.shape)
+def indicator(region: Region, grid: Grid) -> np.ndarray:
+    """Which nodes of the grid lie in a region."""
+    return inside(region, grid.points[..., 0] if grid.ndim == 1 else grid.points, grid.ndim)
+
+
+def inside(region: Region, x: np.ndarray, d: int) -> np.ndarray:
+    """Which places `x`, written as users do, lie in a region."""
+    shape = x.shape if d == 1 else x.shape[:-1]
+    try:
+        return np.broadcast_to(np.asarray(region(x), dtype=bool), shape)
+    except ValueError as error:
+        hint = "" if d == 1 else f"; coordinates arrive as (..., {d}), so pick one with x[..., 0]"
+        raise DataError(f"a region must map places to one true or false each{hint}: {error}.") from None

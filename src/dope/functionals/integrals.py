@@ -10,13 +10,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from dope.data import DataError, Grid
+from dope.functionals.base import positive
 from dope.functionals.integral import Integral, coordinates
-
-
-def _positive(value: float, what: str) -> float:
-    if not (np.isfinite(value) and value > 0):
-        raise DataError(f"{what} must be positive, got {value}.")
-    return float(value)
 
 
 class Mean(Integral):
@@ -53,7 +48,7 @@ class TimeAbove(Integral):
 
     def __init__(self, threshold: float, sharpness: float, *, name: str | None = None) -> None:
         self.threshold = float(threshold)
-        self.sharpness = _positive(sharpness, "sharpness")
+        self.sharpness = positive(sharpness, "sharpness")
         self.name, self.units = name or f"time above {threshold:g}", "1"
 
     def integrand(self, u: Tensor, x: Tensor, grid: Grid) -> Tensor:
@@ -69,7 +64,7 @@ class TimeBelow(Integral):
 
     def __init__(self, threshold: float, sharpness: float, *, name: str | None = None) -> None:
         self.threshold = float(threshold)
-        self.sharpness = _positive(sharpness, "sharpness")
+        self.sharpness = positive(sharpness, "sharpness")
         self.name, self.units = name or f"time below {threshold:g}", "1"
 
     def integrand(self, u: Tensor, x: Tensor, grid: Grid) -> Tensor:
@@ -90,7 +85,7 @@ class TimeInRange(Integral):
         if not low < high:
             raise DataError(f"TimeInRange needs low < high, got {low} and {high}.")
         self.low, self.high = float(low), float(high)
-        self.sharpness = _positive(sharpness if sharpness is not None else 120.0 / (high - low), "sharpness")
+        self.sharpness = positive(sharpness if sharpness is not None else 120.0 / (high - low), "sharpness")
         self.name, self.units = name or f"time in {low:g}-{high:g}", "1"
 
     def integrand(self, u: Tensor, x: Tensor, grid: Grid) -> Tensor:
@@ -107,7 +102,7 @@ class ExcessAbove(Integral):
 
     def __init__(self, threshold: float, sharpness: float, *, name: str | None = None) -> None:
         self.threshold = float(threshold)
-        self.sharpness = _positive(sharpness, "sharpness")
+        self.sharpness = positive(sharpness, "sharpness")
         self.name, self.units = name or f"excess above {threshold:g}", "u"
 
     def integrand(self, u: Tensor, x: Tensor, grid: Grid) -> Tensor:
@@ -155,8 +150,10 @@ class PointValue(Integral):
     def __init__(self, place: float | ArrayLike, width: float | ArrayLike, *, name: str | None = None) -> None:
         self.place = np.atleast_1d(np.asarray(place, dtype=np.float64))
         self.width = np.broadcast_to(np.asarray(width, dtype=np.float64), self.place.shape).copy()
+        if not np.isfinite(self.place).all():
+            raise DataError(f"PointValue: place must be finite, got {place}.")
         if not (np.isfinite(self.width).all() and (self.width > 0).all()):
-            raise DataError(f"width must be positive, got {width}.")
+            raise DataError(f"PointValue: width must be positive, got {width}.")
         at = ", ".join(f"{p:g}" for p in self.place)
         self.name, self.units = name or f"value at {at}", "u"
 
@@ -170,9 +167,12 @@ class PointValue(Integral):
         if len(self.place) != grid.ndim:
             raise DataError(f"{self.name!r} has {len(self.place)} coordinate(s), the grid has {grid.ndim}.")
         nodes = coordinates(grid, x)
-        mass = (self._window(nodes, grid.ndim) * torch.as_tensor(grid.weights, dtype=x.dtype, device=x.device)).sum()
+        weights = torch.as_tensor(grid.weights, dtype=x.dtype, device=x.device)
+        mass = (self._window(nodes, grid.ndim) * weights).sum()
         if mass < 1e-12:
-            raise DataError(f"{self.name!r}: no node within reach of width {self.width.tolist()}: widen it or refine the grid.")
+            raise DataError(
+                f"{self.name!r}: no node within reach of width {self.width.tolist()}: widen it or refine the grid."
+            )
         return self._window(x, grid.ndim) / mass
 
     def integrand(self, u: Tensor, x: Tensor, grid: Grid) -> Tensor:

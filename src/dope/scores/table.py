@@ -15,6 +15,10 @@ class Scores:
     repeats of cross-fitting, n units and G functionals; `fold` is `(R, n)`; `group` is `(n,)` or None.
     `unlabeled`, where inputs without observations were given, holds `g` of their predicted fields
     `(R, J, m, G)` for each of the J folds' operators.
+
+    Two more columns serve the planning of a next study: `counts` `(n,)`, the points observed in each unit, and
+    `correction_var` `(R, n, G)`, the sampling variance of each unit's correction: that of the mean of its K_i
+    terms, `s_i^2 / K_i`, NaN where K_i < 2 leaves it unknown.
     """
 
     plugin: np.ndarray
@@ -24,6 +28,8 @@ class Scores:
     names: tuple[str, ...]
     group: np.ndarray | None = None
     unlabeled: np.ndarray | None = None
+    correction_var: np.ndarray | None = None
+    counts: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.plugin.ndim != 3 or self.plugin.shape != self.correction.shape:
@@ -31,6 +37,10 @@ class Scores:
         repeats, n, count = self.plugin.shape
         if self.fold.shape != (repeats, n) or len(self.ids) != n or len(self.names) != count:
             raise ValueError("fold must be (R, n), ids (n,) and names (G,).")
+        if self.correction_var is not None and self.correction_var.shape != self.plugin.shape:
+            raise ValueError(f"correction_var {self.correction_var.shape} must be (R, n, G) = {self.plugin.shape}.")
+        if self.counts is not None and np.shape(self.counts) != (n,):
+            raise ValueError(f"counts {np.shape(self.counts)} must be (n,) = ({n},).")
 
     @property
     def psi(self) -> np.ndarray:

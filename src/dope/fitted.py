@@ -1,0 +1,240 @@
+"""A fit, and the estimates it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from dope import inference, storage
+from dope.data import DataError, OperatorData
+from dope.functionals import Functional
+from dope.functionals.base import evaluate, representers
+from dope.inference import Estimate
+from dope.nuisances import Plan, fit_weights, out_of_fold
+from dope.operators import Operator, Pretrained
+from dope.scores import Prediction, Scores, choose
+from dope.training import Ensemble, Recipe, progress_bar, single_threaded
+from dope.training.progress import watched
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WEIGHTS = ("shared", "structured", "direct", "design")
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Out-of-fold fields and weights of every unit, from which any functional is estimated at once.
+
+    `fields` and `xi` are `(R, n, *grid)`. `solution` and `weight_networks` are the trained networks, one a fold and
+    repeat; `solution` is None where the user brought the operator.
+    """
+
+    data: OperatorData
+    operator: Operator
+    recipe: Recipe
+    plan: Plan
+    fields: np.ndarray
+    xi: np.ndarray
+    solution: Ensemble | None
+    weight_networks: Ensemble
+    device: torch.device
+    meta: Mapping[str, Any]
+    _learned: dict[tuple[str, int], tuple[Functional, np.ndarray]] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        return f"Fit({self.data!r}, {self.plan.folds} folds x {self.plan.repeats} repeat(s), {self.meta['operator']})"
+
+    # ---- the answer -----------------------------------------------------------------------------------
+    def estimate(
+        self,
+        g: Functional | Sequence[Functional],
+        *,
+        names: Sequence[str] | None = None,
+        weights: str = "shared",
+        correction: str = "auto",
+        unlabeled: ArrayLike | OperatorData | None = None,
+        ppi: str | float = "tuned",
+        sigma2: float | None = None,
+    ) -> FittedEstimate:
+        """The debiased mean of `g` over the population of inputs, with its standard error.
+
+        Parameters
+        ----------
+        g : a functional, or several for a joint estimate.
+        names : what to call them; their own names unless given.
+        weights : "shared" (one set, learned with the fit, for every functional), "structured" or "direct" (learned
+            now for this functional: takes as long as half a fit) or "design" (the data's known design).
+        correction : "auto", "one-step", "exact" (integral functionals), "targeted" or "none".
+        unlabeled : further inputs without observations, `(m, C, *grid)` or OperatorData.
+        ppi : how unlabelled inputs are weighed: "tuned", "paper", or a number.
+        sigma2 : the variance of the noise, if known; else it is estimated where it is needed.
+        """
+        joint = not isinstance(g, Functional)
+        functionals = list(g) if joint and isinstance(g, Sequence) else [g]
+        if not functionals:
+            raise DataError("nothing to estimate: the list of functionals is empty.")
+        labels = tuple(names) if names is not None else tuple(getattr(f, "name", "g") for f in functionals)
+        if len(labels) != len(functionals):
+            raise DataError(f"{len(labels)} names for {len(functionals)} functionals.")
+        if len(set(labels)) < len(labels):
+            raise DataError(f"functionals need distinct names, got {', '.join(labels)}: pass names=[...].")
+        if weights not in WEIGHTS:
+            raise DataError(f"weights must be one of {', '.join(WEIGHTS)}, got {weights!r}.")
+
+        shape = (self.plan.repeats, len(self.data), len(functionals))
+        plugin, correct, spread = np.empty(shape), np.empty(shape), np.empty(shape)
+        used, reasons = [], []
+        for k, f in enumerate(functionals):
+            method = None
+            for r in range(self.plan.repeats):
+                plugin[r, :, k] = evaluate(f, self.fields[r].astype(np.float64), self.data.grid)
+                prediction = self._prediction(r, f, weights)
+                if method is None:  # one choice for all repeats: their median must be of one estimator
+                    method, reason = choose(correction, f, prediction, plugin[r, :, k], sigma2)
+                    used.append(method.label)
+                    reasons.append(f"{method.name}: {reason}")
+                correct[r, :, k], spread[r, :, k] = method(f, prediction, plugin[r, :, k])
+
+        scores = Scores(
+            plugin=plugin,
+            correction=correct,
+            fold=self.plan.fold,
+            ids=self.data.ids,
+            names=labels,
+            group=self.data.groups,
+            unlabeled=None if unlabeled is None else self._unlabeled(functionals, unlabeled),
+            correction_var=spread,
+            counts=self.data.counts,
+        )
+        answer = inference.estimate(
+            scores,
+            joint=joint,
+            ppi=ppi,
+            correction=used[0] if not joint else tuple(used),
+            weights=weights,
+            reasons=tuple(dict.fromkeys(reasons)),
+            meta=dict(self.meta),
+        )
+        return FittedEstimate.of(answer, fit=self, functionals=tuple(functionals))
+
+    # ---- its parts ------------------------------------------------------------------------------------
+    def prediction(self, repeat: int = 0) -> Prediction:
+        """Out-of-fold field and shared weights of one repeat, in float64."""
+        return Prediction(self.data, self.fields[repeat].astype(np.float64), self.xi[repeat].astype(np.float64))
+
+    def _prediction(self, repeat: int, g: Functional, weights: str) -> Prediction:
+        shared = self.prediction(repeat)
+        if weights == "shared":
+            return shared
+        if weights == "design":
+            return Prediction(self.data, shared.field, self._design_weight())
+        learned = self._learn(g, weights)[repeat].astype(np.float64)
+        if weights == "structured":
+            return Prediction(self.data, shared.field, learned)
+        return Prediction(self.data, shared.field, None, beta=learned)
+
+    def _design_weight(self) -> np.ndarray:
+        design = self.data.design
+        if design is None:
+            raise DataError(
+                "weights='design' needs the law of the observation points: pass design= to OperatorData, or learn the weights "
+                "with weights='shared'."
+            )
+        xi = design.inverse_weight(self.data.grid, self.data.counts)
+        # units without observations carry no correction; the others stand in for them
+        return xi * (len(self.data) / np.count_nonzero(self.data.counts))
+
+    def _learn(self, g: Functional, weights: str) -> np.ndarray:
+        """`xi` ("structured") or `beta` ("direct") by the Riesz loss of this very functional, `(R, n, *grid)`."""
+        key = (weights, id(g))
+        if key not in self._learned:
+
+            def representer(m: int, units: np.ndarray) -> np.ndarray:
+                return representers(g, self.predict(self.data.inputs[units], m).astype(np.float64), self.data.grid)
+
+            with single_threaded(self.device), progress_bar(watched()) as progress:
+                networks, scale = fit_weights(
+                    self.data,
+                    self.operator,
+                    self.plan,
+                    self.recipe,
+                    representer=representer,
+                    factor=weights == "structured",
+                    device=self.device,
+                    what=f"weights of {g.name}"[:26],
+                    progress=progress,
+                )
+                learned = out_of_fold(networks, self.plan, self.data.inputs)
+            for m, r, units in self.plan.held_out():
+                learned[r, units] *= scale[m]
+            self._learned[key] = (g, learned)  # g is kept: its id stays its own
+        return self._learned[key][1]
+
+    def predict(self, inputs: np.ndarray, network: int) -> np.ndarray:
+        """Fields `(m, *grid)` of one fold's solution operator at inputs `(m, C, *grid)`."""
+        if self.solution is not None:
+            return self.solution.predict(network, inputs)
+        assert isinstance(self.operator, Pretrained)
+        return self.operator.predict(inputs, self.data.grid)
+
+    def _unlabeled(self, functionals: Sequence[Functional], unlabeled: ArrayLike | OperatorData) -> np.ndarray:
+        """`g` of the predicted fields of every fold's operator, `(R, J, m, G)`; never `g` of an averaged field."""
+        inputs = unlabeled.inputs if isinstance(unlabeled, OperatorData) else np.asarray(unlabeled, dtype=np.float32)
+        if inputs.ndim == 1 + self.data.grid.ndim:
+            inputs = inputs[:, None]
+        expected = (self.data.channels, *self.data.grid.shape)
+        if inputs.shape[1:] != expected:
+            raise DataError(f"unlabeled inputs have shape {inputs.shape}, expected (m, {', '.join(map(str, expected))}).")
+        bad = ~np.isfinite(inputs).reshape(len(inputs), -1).all(1)
+        if bad.any():
+            raise DataError(f"unlabeled input at position {int(np.argmax(bad))} is not finite ({int(bad.sum())} such).")
+        out = np.empty((self.plan.repeats, self.plan.folds, len(inputs), len(functionals)))
+        for m, r, _ in self.plan.held_out():
+            fields = self.predict(inputs, m)
+            for k, g in enumerate(functionals):
+                out[r, m % self.plan.folds, :, k] = evaluate(g, fields, self.data.grid)
+            if self.solution is None:  # the same operator for all
+                out[:] = out[r, m % self.plan.folds]
+                break
+        return out
+
+    # ---- words and pictures ---------------------------------------------------------------------------
+    def plot(self, units: int = 6) -> Axes:
+        """Predicted fields of a few units with their observations."""
+        from dope.reports import plots
+
+        return plots.fields(self.prediction(), units)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fit to a folder (safetensors and JSON); `dope.load(path)` brings it back."""
+        storage.save(self, path)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedEstimate(Estimate):
+    """An estimate that knows the fit it came from, so that it can be drawn and reported."""
+
+    fit: Fit | None = None
+    functionals: tuple[Functional, ...] = ()
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Estimates and intervals, with the plug-in beside them."""
+        from dope.reports import plots
+
+        return plots.forest(self, ax)
+
+
+def load(path: str | Path, *, operator: Pretrained | None = None) -> Fit:
+    """A fit written by `fit.save(path)`.
+
+    A fit with a pretrained operator holds its predictions, not the operator: pass it again as `operator=` to
+    predict for new inputs.
+    """
+    return Fit(**storage.read(path, operator))

@@ -1,0 +1,99 @@
+"""What the numbers themselves warn of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dope.inference.variance import Arm
+
+if TYPE_CHECKING:
+    from dope.inference.result import Estimate
+
+# Edgeworth expansion of the t statistic: skewness gamma of n independent terms changes the coverage of a two-sided
+# 95 % interval by -0.247 gamma^2 / n (the gamma^2 term of 2 q2(1.96) phi(1.96) / n). It loses one percentage point
+# where |gamma| / sqrt(n) = 0.20 (Cochran's rule n > 25 gamma^2); one tail then holds 4.2 % instead of 2.5 %.
+SKEW_LIMIT = 0.20
+# below this many groups the cluster variance has been seen to undercover by more than a percentage point
+FEW_GROUPS = 20
+# z-score between labelled and unlabelled predictions that chance alone gives once in a thousand
+SHIFT_LIMIT = 3.3
+
+
+def of(est: Estimate) -> tuple[str, ...]:
+    """Warnings in words, to be shown beside every interval."""
+    return (*_few(est), *_skewed(est), *_shifted(est), *_weak_denominator(est))
+
+
+def estimator_skewness(arms: tuple[Arm, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Skewness (G,) of the estimator's own law, `gamma / sqrt(n)` for n independent units, and its standard error
+    where the terms are not skewed at all. The median over repeats."""
+    third, var, noise = 0.0, 0.0, 0.0
+    for arm in arms:
+        e = arm.residuals / arm.n
+        third = third + np.median((e**3).sum(1), axis=0)
+        var = var + np.median((e**2).sum(1), axis=0)
+        noise = noise + 6 * np.median((e**2).sum(1), axis=0) ** 3 / arm.clusters**2
+    known = sum(np.median(np.diagonal(a.known, axis1=1, axis2=2), axis=0) for a in arms if a.known is not None)
+    scale = (var + known) ** 1.5
+    zero = np.zeros_like(scale)
+    return (
+        np.divide(third, scale, out=zero.copy(), where=scale > 0),
+        np.divide(np.sqrt(noise), scale, out=zero.copy(), where=scale > 0),
+    )
+
+
+def _skewed(est: Estimate) -> tuple[str, ...]:
+    if est.fieller is not None:
+        return ()
+    skew, noise = estimator_skewness(est.arms)
+    # a few terms look skewed by chance: only what chance does not explain is reported
+    strong = (np.abs(skew) > SKEW_LIMIT) & (np.abs(skew) > 2 * noise)
+    if not strong.any():
+        return ()
+    names = _listed([name for name, bad in zip(est.names, strong, strict=True) if bad]) if len(est) > 1 else ""
+    where = f" of {names}" if names else ""
+    worst = float(np.abs(skew).max())
+    return (
+        f"The scores{where} are strongly skewed for this number of "
+        f"{'units' if all(a.group is None for a in est.arms) else 'groups'} (skewness / sqrt(n) = {worst:.2f}, "
+        f"limit {SKEW_LIMIT:.2f}): a 95 % t interval loses a percentage point of coverage or more, on one side. "
+        "Use the bootstrap-t interval: .bootstrap().",
+    )
+
+
+def _few(est: Estimate) -> tuple[str, ...]:
+    grouped = [arm.clusters for arm in est.arms if arm.group is not None]
+    if grouped and min(grouped) < FEW_GROUPS:
+        return (f"Only {min(grouped)} independent groups: cluster standard errors tend to be too small below "
+                f"{FEW_GROUPS}.",)  # fmt: skip
+    single = [arm.clusters for arm in est.arms if arm.group is None]
+    if single and min(single) < 10:
+        return (f"Only {min(single)} units: the interval rests on the scores being close to normal.",)
+    return ()
+
+
+def _shifted(est: Estimate) -> tuple[str, ...]:
+    if est.ppi is None:
+        return ()
+    z = float(np.abs(est.ppi.shift).max())
+    if z < SHIFT_LIMIT:
+        return ()
+    return (
+        f"Predictions on the unlabelled inputs differ from those on the labelled ones by {z:.1f} standard errors: "
+        "if these inputs do not come from the same population, use ppi=None.",
+    )
+
+
+def _weak_denominator(est: Estimate) -> tuple[str, ...]:
+    if est.fieller is None or np.isfinite(est.fieller.interval(est.level)).all():
+        return ()
+    return (
+        f"The ratio's denominator cannot be told from 0 at the {100 * est.level:g} % level: "
+        "no bounded interval covers the ratio.",
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

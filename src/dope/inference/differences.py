@@ -1,0 +1,132 @@
+"""One estimate less another: the same units, or two independent arms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from dope.data import DataError
+from dope.inference.repeats import tiled
+from dope.inference.variance import Arm, codes
+from dope.scores import Scores
+
+if TYPE_CHECKING:
+    from dope.inference.result import Estimate
+
+E = TypeVar("E", bound="Estimate")
+
+
+def difference(one: E, two: Estimate, paired: bool | None) -> E:
+    if len(one) != len(two):
+        raise DataError(f"{len(one)} functionals less {len(two)}: both estimates need the same functionals.")
+    order = _matching(one.scores.ids, two.scores.ids)
+    if paired is None:
+        paired = order is not None
+    if paired and (order is None or len(one.arms) > 1 or len(two.arms) > 1):
+        raise DataError(
+            "a paired difference needs the same units in both estimates, each id once: give ids to both data sets, "
+            "or compare independent samples with paired=False."
+        )
+    names = tuple(f"{a} difference" if a == b else f"{a} - {b}" for a, b in zip(one.names, two.names, strict=True))
+    if paired:
+        arms, plugin_arms = _paired(one.arms, two.arms, order), _paired(one.plugin_arms, two.plugin_arms, order)
+        scores = _paired_scores(one.scores, two.scores, order, names)
+    else:
+        minus = -np.eye(len(two))
+        arms = one.arms + tuple(arm.combine(minus) for arm in two.arms)
+        plugin_arms = one.plugin_arms + tuple(arm.combine(minus) for arm in two.plugin_arms)
+        scores = _stacked_scores(one.scores, two.scores, names)
+    remarks = tuple(dict.fromkeys(one.remarks + two.remarks))
+    if not paired and order is None and _partly_shared(one.scores.ids, two.scores.ids):
+        remarks += ("Some ids occur in both arms, which are compared as independent samples.",)
+    return replace(
+        one,
+        scores=scores,
+        arms=arms,
+        plugin_arms=plugin_arms,
+        joint=one.joint,
+        correction=one.correction if one.correction == two.correction else f"{_text(one)} / {_text(two)}",
+        weights=one.weights if one.weights == two.weights else f"{one.weights} / {two.weights}",
+        reasons=tuple(dict.fromkeys(one.reasons + two.reasons)),
+        remarks=remarks,
+        ppi=None,
+        fieller=None,
+        meta={"first": dict(one.meta), "second": dict(two.meta), "paired": paired},
+    )
+
+
+def _text(est: Estimate) -> str:
+    return est.correction if isinstance(est.correction, str) else ", ".join(dict.fromkeys(est.correction))
+
+
+def _matching(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """Where each id of `a` stands in `b`; None unless both hold the same ids, each once."""
+    a, b = np.asarray(a), np.asarray(b)
+    if len(a) != len(b):
+        return None
+    place = {label: k for k, label in enumerate(b.tolist())}
+    order = [place.get(label) for label in a.tolist()]
+    return np.array(order) if None not in order and len(set(order)) == len(a) else None
+
+
+def _partly_shared(a: np.ndarray, b: np.ndarray) -> bool:
+    numbered = all(np.array_equal(np.asarray(x), np.arange(len(x))) for x in (a, b))
+    return not numbered and bool(set(np.asarray(a).tolist()) & set(np.asarray(b).tolist()))
+
+
+def _paired(ones: tuple[Arm, ...], twos: tuple[Arm, ...], order: np.ndarray) -> tuple[Arm, ...]:
+    one, two = ones[0], twos[0]
+    repeats = math.lcm(len(one.terms), len(two.terms))
+    a, b = tiled(one, repeats), tiled(two, repeats)
+    if a.known is not None and b.known is not None:
+        # nothing says whether both saw the same unlabelled inputs: Var(u - v) <= 2 Var u + 2 Var v holds in any case
+        known = 2 * (a.known + b.known)
+    else:
+        known = b.known if a.known is None else a.known
+    return (Arm(a.terms - b.terms[:, order], a.group, known),)
+
+
+def _paired_scores(one: Scores, two: Scores, order: np.ndarray, names: tuple[str, ...]) -> Scores:
+    repeats = math.lcm(len(one.plugin), len(two.plugin))
+    tile = lambda table: np.tile(table, (repeats // len(table), 1, 1))  # noqa: E731
+    return replace(
+        one,
+        plugin=tile(one.plugin) - tile(two.plugin)[:, order],
+        correction=tile(one.correction) - tile(two.correction)[:, order],
+        fold=np.tile(one.fold, (repeats // len(one.fold), 1)),
+        unlabeled=None,
+        correction_var=None,
+        names=names,
+    )
+
+
+def _stacked_scores(one: Scores, two: Scores, names: tuple[str, ...]) -> Scores:
+    """Both arms in one table, scaled so that its mean over all units is the difference of the two means."""
+    n = len(one) + len(two)
+    repeats = math.lcm(len(one.plugin), len(two.plugin))
+
+    def stack(a: np.ndarray, b: np.ndarray, scale: tuple[float, float] = (1, 1)) -> np.ndarray:
+        rest = (1,) * (a.ndim - 1)
+        return np.concatenate(
+            [np.tile(x, (repeats // len(x), *rest)) * s for x, s in ((a, scale[0]), (b, scale[1]))], axis=1
+        )
+
+    scale = (n / len(one), -n / len(two))
+    group = None
+    if one.group is not None or two.group is not None:
+        labels = [s.ids if s.group is None else s.group for s in (one, two)]
+        first, second = (codes(x) for x in labels)
+        group = np.concatenate([first, second + first.max() + 1])
+    counts = None if one.counts is None or two.counts is None else np.concatenate([one.counts, two.counts])
+    return Scores(
+        plugin=stack(one.plugin, two.plugin, scale),
+        correction=stack(one.correction, two.correction, scale),
+        fold=stack(one.fold, two.fold),
+        ids=np.concatenate([np.asarray(one.ids), np.asarray(two.ids)]),
+        names=names,
+        group=group,
+        counts=counts,
+    )

@@ -1,0 +1,232 @@
+"""Second stage: `g(S0(a))` as a function of features of the input, from debiased pseudo-outcomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dope.data import DataError
+from dope.inference.bands import critical_value, root_of
+from dope.inference.features import Basis, basis_for, rows
+from dope.inference.repeats import aggregate
+from dope.inference.variance import cluster_sums, group_codes, quantile_t, two_sided_p
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dope.inference.result import Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """The regression at given places: `low`, `high` cover each place, `band_low`, `band_high` all of them at once."""
+
+    value: np.ndarray
+    se: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    band_low: np.ndarray
+    band_high: np.ndarray
+    level: float
+
+    def to_frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        columns = ("value", "se", "low", "high", "band_low", "band_high")
+        return pd.DataFrame({name: getattr(self, name) for name in columns})
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """The best linear projection of the pseudo-outcomes on a basis, or the means of groups of units.
+
+    `covariance` is HC3; with groups of units the cluster form of HC3, which leaves out one cluster at a time and
+    is HC3 again where every cluster is one unit. Means of labels have the standard error of a mean, each with
+    its own degrees of freedom.
+    """
+
+    names: tuple[str, ...]
+    coef: np.ndarray
+    covariance: np.ndarray
+    df: np.ndarray
+    n: int
+    basis: Basis | None
+    level: float = 0.95
+
+    @property
+    def se(self) -> np.ndarray:
+        return np.sqrt(np.diag(self.covariance))
+
+    def conf_int(self, level: float | None = None) -> np.ndarray:
+        """`(p, 2)`"""
+        half = quantile_t((1 + (level or self.level)) / 2, self.df) * self.se
+        return np.stack([self.coef - half, self.coef + half], axis=1)
+
+    def joint_conf_int(self, level: float | None = None, draws: int = 20_000, seed: int = 0) -> np.ndarray:
+        """`(p, 2)` sup-t band over all coefficients."""
+        c = critical_value(root_of(self.covariance), float(self.df.min()), level or self.level, draws, seed)
+        return np.stack([self.coef - c * self.se, self.coef + c * self.se], axis=1)
+
+    def pvalue(self, null: float = 0.0) -> np.ndarray:
+        return two_sided_p((self.coef - null) / self.se, self.df)
+
+    def predict(
+        self, features: Any, level: float | None = None, draws: int = 20_000, seed: int = 0
+    ) -> Prediction:
+        """At new features, in the form of those of the fit, with a band that is uniform over them."""
+        if self.basis is None:
+            raise DataError("a calibration has no features of its own: use predict of the learner's result.")
+        level = level or self.level
+        x = self.basis.matrix(features)
+        root = x @ root_of(self.covariance)
+        value, se = x @ self.coef, np.sqrt((root**2).sum(1))
+        # a mixture of coefficients has at least the degrees of freedom of the least certain one it uses
+        df = np.array([self.df[row != 0].min() for row in x])
+        half = quantile_t((1 + level) / 2, df) * se
+        wide = np.maximum(critical_value(root, float(df.min()), level, draws, seed) * se, half)
+        return Prediction(value, se, value - half, value + half, value - wide, value + wide, level)
+
+    def to_frame(self, level: float | None = None) -> pd.DataFrame:
+        import pandas as pd
+
+        ends = self.conf_int(level)
+        columns = {"estimate": self.coef, "se": self.se, "t": self.coef / self.se, "p": self.pvalue()}
+        columns |= {"low": ends[:, 0], "high": ends[:, 1], "df": self.df}
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="name"))
+
+    def __repr__(self) -> str:
+        return f"Regression of {self.n} units\n{self.to_frame().to_string(float_format=lambda v: f'{v:.4g}')}"
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A cross-fitted regressor of the pseudo-outcomes.
+
+    `fitted` (n,) are out-of-fold predictions, `r2` the share of the pseudo-outcomes' variance that they explain
+    (their noise counts against it), `calibration` the regression of the pseudo-outcomes on the predictions, centred
+    within folds: a slope of 1 says that they are right in size, one not told from 0 that they say nothing.
+    """
+
+    fitted: np.ndarray
+    r2: float
+    calibration: Regression
+    models: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        return f"Learned({len(self.models)} models, out-of-fold r2 = {self.r2:.3g})\ncalibration: {self.calibration!r}"
+
+    def predict(self, features: Any) -> np.ndarray:
+        """The mean of the folds' models; no interval is known for an arbitrary learner."""
+        return np.mean([model.predict(_table(features)) for model in self.models], axis=0)
+
+
+def regress(est: Estimate, features: Any, *, spline: int | None, learner: Any) -> Regression | Learned:
+    if len(est) > 1:
+        raise DataError('a second stage takes one functional: est["name"].regress(...).')
+    if len(est.arms) > 1 or est.fieller is not None:
+        raise DataError("a second stage takes the estimate of one sample, not a comparison of arms or a Fieller ratio.")
+    if len(features) != len(est.scores):
+        raise DataError(f"features have {len(features)} rows, the estimate {len(est.scores)} units: one row each.")
+    psi = est.scores.psi[:, :, 0]
+    group = group_codes(est.scores.group)
+    if learner is not None:
+        if spline is not None:
+            raise DataError("give a spline or a learner, not both.")
+        return _learn(est, features, learner, psi, group)
+    basis = basis_for(features, spline)
+    x = basis.matrix(features)
+    if basis.means:
+        parts = [_means(x, y, group, basis.names) for y in psi]
+        units = x.sum(0) if group is None else (cluster_sums(x[None], group)[0] > 0).sum(0)
+        df = units - 1.0
+    else:
+        parts = [_least_squares(x, y, group, basis.names) for y in psi]
+        df = np.full(x.shape[1], float(len(x) - x.shape[1] if group is None else group.max()))
+    coef, covariance = aggregate(np.stack([c for c, _ in parts]), np.stack([v for _, v in parts]))
+    return Regression(basis.names, coef, covariance, df, len(x), basis, est.level)
+
+
+def _least_squares(
+    x: np.ndarray, y: np.ndarray, group: np.ndarray | None, names: tuple[str, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients and their HC3 covariance, or its cluster form."""
+    n, p = x.shape
+    if n <= p:
+        raise DataError(f"{n} units cannot hold {p} coefficients: use fewer features.")
+    q, r = np.linalg.qr(x)
+    size = np.abs(np.diag(r)) / np.sqrt((x**2).sum(0)).clip(1e-300)
+    if size.min() < 1e-9:
+        raise DataError(f"feature {names[int(np.argmin(size))]!r} follows from the others: leave it out.")
+    coef = np.linalg.solve(r, q.T @ y)
+    e = y - x @ coef
+    if group is None:
+        room = 1 - (q**2).sum(1)
+        scores = q * (e / np.where(room > 1e-9, room, np.nan))[:, None]
+        bad, what = np.isnan(scores).any(1), "unit"
+    else:
+        m = np.zeros((int(group.max()) + 1, p, p))
+        np.add.at(m, group, q[:, :, None] * q[:, None, :])
+        bad, what = np.linalg.eigvalsh(m)[:, -1] > 1 - 1e-9, "group"
+        if not bad.any():
+            scores = np.linalg.solve(np.eye(p) - m, cluster_sums((q * e[:, None])[None], group)[0][:, :, None])[:, :, 0]
+    if bad.any():
+        raise DataError(
+            f"a coefficient rests on {what} {int(np.argmax(bad))} alone, so that it has no standard error: "
+            f"leave out or merge the feature that singles out this {what}."
+        )
+    half = np.linalg.solve(r, scores.T)  # (p, units or clusters)
+    return coef, half @ half.T
+
+
+def _means(
+    x: np.ndarray, y: np.ndarray, group: np.ndarray | None, names: tuple[str, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means of labels, with the standard error that each label's units alone would have."""
+    size = x.sum(0)
+    clusters = size if group is None else (cluster_sums(x[None], group)[0] > 0).sum(0)
+    if clusters.min() < 2:
+        raise DataError(
+            f"label {names[int(np.argmin(clusters))]!r} has fewer than 2 independent "
+            f"{'units' if group is None else 'groups'}: merge it with another."
+        )
+    mean = x.T @ y / size
+    e = cluster_sums((x * (y[:, None] - mean) / size)[None], group)[0] * np.sqrt(clusters / (clusters - 1))
+    return mean, e.T @ e
+
+
+def _learn(est: Estimate, features: Any, learner: Any, psi: np.ndarray, group: np.ndarray | None) -> Learned:
+    try:
+        from sklearn.base import clone
+    except ImportError as error:
+        raise DataError("learner= needs scikit-learn: pip install scikit-learn.") from error
+
+    x = _table(features)
+    fitted, models, parts = np.empty_like(psi), [], []
+    for r, (y, fold) in enumerate(zip(psi, est.scores.fold, strict=True)):
+        labels = np.unique(fold)
+        if len(labels) < 2:
+            raise DataError("a learner is cross-fitted by the folds of the estimate, which has one only.")
+        centred = np.empty_like(y)
+        for j in labels:
+            inside = fold == j
+            model = clone(learner).fit(rows(x, ~inside), y[~inside])
+            fitted[r, inside] = model.predict(rows(x, inside))
+            centred[inside] = fitted[r, inside] - fitted[r, inside].mean()
+            models.append(model)
+        if np.ptp(centred) == 0:
+            raise DataError("the learner predicts one value for all units: nothing to calibrate; use another learner.")
+        parts.append(_least_squares(np.stack([np.ones_like(y), centred], axis=1), y, group, ("mean", "slope")))
+    coef, covariance = aggregate(np.stack([c for c, _ in parts]), np.stack([v for _, v in parts]))
+    df = np.full(2, float(len(x) - 2 if group is None else group.max()))
+    calibration = Regression(("mean", "slope"), coef, covariance, df, len(x), None, est.level)
+    r2 = float(np.median(1 - ((psi - fitted) ** 2).sum(1) / ((psi - psi.mean(1, keepdims=True)) ** 2).sum(1)))
+    return Learned(np.median(fitted, axis=0), r2, calibration, tuple(models))
+
+
+def _table(features: Any) -> Any:
+    if hasattr(features, "columns"):
+        return features
+    array = np.asarray(features)
+    return array[:, None] if array.ndim == 1 else array

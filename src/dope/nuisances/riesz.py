@@ -1,0 +1,137 @@
+"""Riesz regression: weights learned without a density of the design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dope.data import OperatorData, interpolate
+from dope.nuisances.observations import observation_tensors
+from dope.nuisances.plan import Plan
+from dope.operators import FieldNet, Operator
+from dope.training import Ensemble, Recipe, Task, train
+from dope.training.progress import Progress, no_progress
+
+
+def riesz_loss(beta: Tensor, gradient: Tensor, batch: dict[str, Tensor]) -> Tensor:
+    """`1/K sum_k beta(X_k)^2 - 2 <gradient, beta>` of every unit.
+
+    `gradient` is the derivative of g at the unit's fixed predicted field: the directional derivative is then an
+    inner product, and equals the forward-mode `jvp_form`. A unit without observations keeps the second term,
+    by which the weights of the others learn to stand in for it.
+    """
+    at_points = interpolate(beta.flatten(1), batch["index"], batch["weight"])
+    fit = (batch["share"] * at_points**2).sum(-1)
+    return fit - 2 * (gradient * beta).flatten(1).sum(-1)
+
+
+def jvp_form(g: Callable[[Tensor], Tensor], fields: Tensor, beta: Tensor, batch: dict[str, Tensor]) -> Tensor:
+    """The same loss with the derivative taken by forward-mode automatic differentiation."""
+    at_points = interpolate(beta.flatten(1), batch["index"], batch["weight"])
+    _, slope = torch.func.jvp(g, (fields,), (beta,))
+    return (batch["share"] * at_points**2).sum(-1) - 2 * slope
+
+
+def fit_weights(
+    data: OperatorData,
+    operator: Operator,
+    plan: Plan,
+    recipe: Recipe,
+    *,
+    representer: Callable[[int, np.ndarray], np.ndarray] | None = None,
+    factor: bool = True,
+    device: torch.device,
+    what: str = "weights",
+    progress: Progress = no_progress,
+) -> tuple[Ensemble, np.ndarray]:
+    """Weight networks for every fold and repeat of the plan, and the scale that undoes the penalty's shrinking.
+
+    Parameters
+    ----------
+    representer : `(network, units) -> w_g(S(A)) (len(units), *grid)` at that network's predicted fields. None
+        stands for the mean functional, whose representer is one.
+    factor : learn the positive `xi` of `beta = xi w_g`; otherwise learn `beta` itself.
+    """
+    tensors = observation_tensors(data)
+    tasks = plan.tasks("weights")
+    quadrature = torch.as_tensor(data.grid.weights, dtype=torch.float32)
+    own = None
+    if representer is not None:
+        own = {
+            "representer": [
+                torch.as_tensor(representer(m, np.concatenate([t.train, t.validate])), dtype=torch.float32)
+                for m, t in enumerate(tasks)
+            ]
+        }
+    scales = _scales(own, tasks)
+
+    def make(task: Task) -> FieldNet:
+        net = operator.build(data.grid, data.channels, positive=factor)
+        if recipe.standardise:
+            net.standardise(tensors["inputs"][task.train], None)
+            if not factor:
+                net.out_scale.fill_(scales)
+        return net
+
+    def parts(fields: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        w = batch.get("representer")
+        beta = fields if w is None or not factor else fields * w
+        gradient = quadrature.to(fields.device) if w is None else w * quadrature.to(fields.device)
+        return beta, gradient
+
+    scale = scales**-2 if recipe.standardise else 1.0
+
+    def unpenalised(fields: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        beta, gradient = parts(fields, batch)
+        return scale * riesz_loss(beta, gradient, batch)
+
+    def penalised(fields: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        beta, _ = parts(fields, batch)
+        return unpenalised(fields, batch) + recipe.riesz_penalty * beta.square().flatten(1).mean(-1)
+
+    ensemble = train(
+        make,
+        penalised if recipe.riesz_penalty else unpenalised,
+        tensors,
+        tasks,
+        recipe,
+        own=own,
+        selection=unpenalised,
+        device=device,
+        what=what,
+        progress=progress,
+    )
+    shrink = np.ones(len(tasks))
+    if recipe.riesz_penalty:
+        shrink = _rescaling(ensemble, tensors, own, tasks, parts)
+    return ensemble, shrink
+
+
+def _scales(own: dict[str, list[Tensor]] | None, tasks: Sequence[Task]) -> float:
+    """The root mean square of the representer, which is also the scale of beta."""
+    if own is None:
+        return 1.0
+    square = torch.cat([w[: len(t.train)].square().flatten() for w, t in zip(own["representer"], tasks, strict=True)]).mean()
+    return float(square.sqrt()) or 1.0
+
+
+@torch.no_grad()
+def _rescaling(ensemble: Ensemble, tensors, own, tasks: Sequence[Task], parts) -> np.ndarray:
+    """`c = sum JVP(beta) / sum 1/K sum beta^2` on the training units of every network."""
+    out = np.ones(len(tasks))
+    for m, task in enumerate(tasks):
+        batch = {k: v[torch.as_tensor(task.train)].to(ensemble.device) for k, v in tensors.items()}
+        if own is not None:
+            batch["representer"] = own["representer"][m][: len(task.train)].to(ensemble.device)
+        beta, gradient = parts(ensemble.member(m)(batch["inputs"]), batch)
+        at_points = interpolate(beta.flatten(1), batch["index"], batch["weight"])
+        below = (batch["share"] * at_points**2).sum()
+        above = (gradient * beta).sum()
+        if below > 0 and above > 0:
+            out[m] = float(above / below)
+    return out
+
+

@@ -1,0 +1,63 @@
+"""The solution operator, learned from sparse points."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dope.data import OperatorData, interpolate
+from dope.nuisances.observations import observation_tensors
+from dope.nuisances.plan import Plan
+from dope.operators import FieldNet, Operator
+from dope.training import Ensemble, Recipe, Task, train
+from dope.training.progress import Progress, no_progress
+
+
+def solution_loss(fields: Tensor, batch: dict[str, Tensor]) -> Tensor:
+    """`1/K sum_k (Y_k - u(X_k))^2` of every unit."""
+    at_points = interpolate(fields.flatten(1), batch["index"], batch["weight"])
+    return (batch["share"] * (batch["values"] - at_points) ** 2).sum(-1)
+
+
+def fit_solution(
+    data: OperatorData,
+    operator: Operator,
+    plan: Plan,
+    recipe: Recipe,
+    *,
+    device: torch.device,
+    progress: Progress = no_progress,
+) -> Ensemble:
+    """One network for every fold and repeat of the plan."""
+    tensors = observation_tensors(data)
+    values = torch.as_tensor(data.values, dtype=torch.float32)
+    spread = values[torch.isfinite(values)].std(correction=0).item() or 1.0
+
+    def make(task: Task) -> FieldNet:
+        net = operator.build(data.grid, data.channels)
+        if recipe.standardise:
+            seen = values[task.train]
+            net.standardise(tensors["inputs"][task.train], seen[torch.isfinite(seen)])
+        return net
+
+    # in units of the data's spread, gradients and clipping do not depend on the unit of measurement
+    scale = spread**-2 if recipe.standardise else 1.0
+    return train(
+        make,
+        lambda fields, batch: scale * solution_loss(fields, batch),
+        tensors,
+        plan.tasks("solution"),
+        recipe,
+        device=device,
+        what="solution operator",
+        progress=progress,
+    )
+
+
+def out_of_fold(ensemble: Ensemble, plan: Plan, inputs: np.ndarray) -> np.ndarray:
+    """Fields `(R, n, *grid)`: every unit by the network that never saw it."""
+    out = np.empty((plan.repeats, *inputs.shape[:1], *inputs.shape[2:]), dtype=np.float32)
+    for m, r, units in plan.held_out():
+        out[r, units] = ensemble.predict(m, inputs[units])
+    return out

@@ -1,0 +1,93 @@
+"""The abstract operator, and the module that lets any architecture speak physical units."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from dope.data import Grid
+
+# softplus(_UNIT) = 1: a weight network whose output layer starts at zero starts at xi = 1.
+_UNIT = math.log(math.e - 1)
+
+
+class Operator(ABC):
+    """An immutable description of an architecture; `build` makes the network for a grid.
+
+    The network's core receives standardised values with the coordinate channels appended, channels last, and
+    the coordinates of the nodes: `core(values (B, *grid, C + d), places (nodes, d)) -> (B, *grid)`.
+    """
+
+    @abstractmethod
+    def core(self, grid: Grid, channels: int) -> nn.Module:
+        """The bare network, for `channels` input channels, coordinates included."""
+
+    def build(self, grid: Grid, channels: int, *, positive: bool = False) -> FieldNet:
+        """A network from `channels` input functions on `grid` to a field; `positive` for weights `xi > 0`."""
+        return FieldNet(self.core(grid, channels + grid.ndim), grid, channels, positive=positive)
+
+
+class FieldNet(nn.Module):
+    """A core with its coordinate channels, its standardisation and its link.
+
+    The shifts and scales are buffers, so they travel with the weights and each of many stacked networks
+    keeps its own.
+    """
+
+    def __init__(self, core: nn.Module, grid: Grid, channels: int, *, positive: bool) -> None:
+        super().__init__()
+        self.core = core
+        self.ndim = grid.ndim
+        self.positive = positive
+        places = torch.as_tensor(grid.points, dtype=torch.get_default_dtype())
+        self.register_buffer("places", places)
+        self.register_buffer("in_shift", torch.zeros(channels + grid.ndim))
+        self.register_buffer("in_scale", torch.ones(channels + grid.ndim))
+        self.register_buffer("out_shift", torch.zeros(()))
+        self.register_buffer("out_scale", torch.ones(()))
+        if positive:
+            # The last layer starts at zero: before training every weight is one, the uniform design's.
+            last = [m for m in core.modules() if isinstance(m, nn.Linear)][-1]
+            nn.init.zeros_(last.weight)
+            if last.bias is not None:
+                nn.init.zeros_(last.bias)
+
+    @torch.no_grad()
+    def standardise(self, inputs: Tensor, values: Tensor | None) -> None:
+        """Take the scale of every channel from training inputs (n, C, *grid) and of the output from values."""
+        dims = (0, *range(2, inputs.dim()))
+        mean, sd = inputs.mean(dims), inputs.std(dims, correction=0)
+        place_dims = tuple(range(self.ndim))
+        mean = torch.cat([mean, self.places.mean(place_dims)])
+        sd = torch.cat([sd, self.places.std(place_dims, correction=0)])
+        self.in_shift.copy_(mean)
+        # a channel without variation carries no information; dividing by its rounding error would invent some
+        self.in_scale.copy_(torch.where(sd > 1e-6 * (1 + mean.abs()), sd, 1.0))
+        if values is not None:
+            self.out_shift.copy_(values.mean())
+            spread = values.std(correction=0)
+            self.out_scale.copy_(torch.where(spread > 0, spread, torch.ones_like(spread)))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        values = inputs.movedim(1, -1)
+        places = self.places.expand(len(inputs), *self.places.shape)
+        values = (torch.cat([values, places], -1) - self.in_shift) / self.in_scale
+        nodes = ((self.places - self.in_shift[-self.ndim :]) / self.in_scale[-self.ndim :]).flatten(0, -2)
+        return self._link(self.core(values, nodes))
+
+    def query(self, inputs: Tensor, points: Tensor) -> Tensor:
+        """The field at any points (K, d), for cores that can be asked anywhere."""
+        values = inputs.movedim(1, -1)
+        places = self.places.expand(len(inputs), *self.places.shape)
+        values = (torch.cat([values, places], -1) - self.in_shift) / self.in_scale
+        asked = (points - self.in_shift[-self.ndim :]) / self.in_scale[-self.ndim :]
+        return self._link(self.core.query(values, asked))
+
+    def _link(self, z: Tensor) -> Tensor:
+        if self.positive:
+            return F.softplus(z + _UNIT)
+        return z * self.out_scale + self.out_shift

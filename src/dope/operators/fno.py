@@ -1,0 +1,67 @@
+"""The Fourier neural operator, in one, two and three dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from dope.data import DataError, Grid
+from dope.operators.base import Operator
+from dope.operators.spectral import SpectralConv
+
+
+@dataclass(frozen=True)
+class FNO(Operator):
+    """Lift, `layers` times GELU(spectral + pointwise), project.
+
+    Parameters
+    ----------
+    width : hidden channels.
+    modes : kept frequencies per axis, exactly as many as asked for; by default 12 in 1-D and 8 else, at most half
+        the nodes.
+    layers : Fourier layers.
+    signed : in 2-D and 3-D, centre the frequencies of all axes but the last at zero instead of keeping 0, 1, ...
+        only.
+    """
+
+    width: int = 32
+    modes: int | tuple[int, ...] | None = None
+    layers: int = 3
+    signed: bool = False
+
+    def kept(self, grid: Grid) -> tuple[int, ...]:
+        """The number of modes kept along each axis of `grid`."""
+        if self.modes is None:
+            most = 12 if grid.ndim == 1 else 8
+            return tuple(max(1, min(most, n // 2)) for n in grid.shape)
+        modes = (self.modes,) * grid.ndim if isinstance(self.modes, int) else tuple(self.modes)
+        if len(modes) != grid.ndim:
+            raise DataError(f"FNO: {len(modes)} numbers of modes for a grid of {grid.ndim} dimension(s).")
+        for d, (m, n) in enumerate(zip(modes, grid.shape, strict=True)):
+            most = n // 2 + 1 if d == grid.ndim - 1 else n
+            if not 1 <= m <= most:
+                raise DataError(f"FNO: {m} modes along axis {d}, but {n} nodes hold 1 to {most}.")
+        return modes
+
+    def core(self, grid: Grid, channels: int) -> nn.Module:
+        if grid.ndim > 3:
+            raise DataError(f"FNO works in 1, 2 and 3 dimensions, the grid has {grid.ndim}.")
+        return _FNOCore(grid, channels, self.width, self.kept(grid), self.layers, self.signed)
+
+
+class _FNOCore(nn.Module):
+    def __init__(self, grid: Grid, channels: int, width: int, modes: tuple[int, ...], layers: int, signed: bool) -> None:
+        super().__init__()
+        self.lift = nn.Linear(channels, width)
+        self.spectral = nn.ModuleList(SpectralConv(grid, width, modes, signed=signed) for _ in range(layers))
+        self.pointwise = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
+        self.hidden = nn.Linear(width, width)
+        self.out = nn.Linear(width, 1)
+
+    def forward(self, values: Tensor, places: Tensor) -> Tensor:
+        u = self.lift(values)
+        for spectral, pointwise in zip(self.spectral, self.pointwise, strict=True):
+            u = F.gelu(spectral(u) + pointwise(u))
+        return self.out(F.gelu(self.hidden(u))).squeeze(-1)

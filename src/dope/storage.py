@@ -1,0 +1,132 @@
+"""Saving and loading fits: safetensors for arrays, JSON for the rest; nothing is unpickled."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from safetensors.numpy import load_file, save_file
+
+from dope.data import DataError, Design, Grid, OperatorData
+from dope.data.grid import Axis
+from dope.nuisances import Plan
+from dope.operators import FNO, DeepONet, Operator, Pretrained
+from dope.training import Ensemble, Recipe
+
+if TYPE_CHECKING:
+    from dope.fitted import Fit
+
+_FORMAT = 1
+_ARCHITECTURES: dict[str, type[Operator]] = {"FNO": FNO, "DeepONet": DeepONet}
+
+
+def save(fit: Fit, path: str | Path) -> None:
+    """Write a fit to a folder: `fit.safetensors` and `fit.json`."""
+    folder = Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    data, arrays, facts = fit.data, {}, {}
+    arrays |= {"inputs": data.inputs, "points": data.points, "values": data.values, "fields": fit.fields, "xi": fit.xi}
+    arrays |= {"fold": fit.plan.fold, "grid.weights": data.grid.weights}
+    for k, axis in enumerate(data.grid.axes):
+        arrays |= {f"axis{k}.nodes": axis.nodes, f"axis{k}.weights": axis.weights}
+    if data.design is not None:
+        parts = {"probability": data.design.probability, "inclusion": data.design.inclusion, "density": data.design.density}
+        arrays |= {f"design.{k}": v for k, v in parts.items() if v is not None}
+    for name, networks in (("solution", fit.solution), ("weights", fit.weight_networks)):
+        if networks is not None:
+            arrays |= {f"{name}.p.{k}": v.cpu().numpy() for k, v in networks.parameters.items()}
+            arrays |= {f"{name}.b.{k}": v.cpu().numpy() for k, v in networks.buffers.items()}
+    facts["format"] = _FORMAT
+    facts["axes"] = [{"kind": a.kind, "lower": a.lower, "upper": a.upper} for a in data.grid.axes]
+    facts["measure"] = data.grid.measure
+    facts["ids"], facts["groups"] = _labels(data.ids), _labels(data.groups)
+    facts["plan"] = {"folds": fit.plan.folds, "seed": fit.plan.seed, "validation": fit.plan.validation}
+    facts["operator"] = _describe(fit.operator)
+    facts["recipe"], facts["meta"] = asdict(fit.recipe), dict(fit.meta)
+    save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, folder / "fit.safetensors")
+    (folder / "fit.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
+
+
+def read(path: str | Path, operator: Pretrained | None) -> dict[str, Any]:
+    """The fields of a saved fit, by name."""
+    folder = Path(path)
+    if not (folder / "fit.json").is_file() or not (folder / "fit.safetensors").is_file():
+        raise DataError(f"{folder} holds no saved fit: expected fit.json and fit.safetensors there.")
+    facts = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
+    if facts.get("format") != _FORMAT:
+        raise DataError(f"{folder} has format {facts.get('format')!r}, this version of dope reads format {_FORMAT}.")
+    arrays = load_file(folder / "fit.safetensors")
+    axes = tuple(
+        Axis(a["kind"], arrays[f"axis{k}.nodes"], arrays[f"axis{k}.weights"], a["lower"], a["upper"])
+        for k, a in enumerate(facts["axes"])
+    )
+    grid = Grid(axes, arrays["grid.weights"], facts["measure"])
+    design = {k.removeprefix("design."): v for k, v in arrays.items() if k.startswith("design.")}
+    groups = None if facts["groups"] is None else np.asarray(facts["groups"])
+    data = OperatorData(
+        arrays["inputs"],
+        arrays["points"],
+        arrays["values"],
+        grid=grid,
+        groups=groups,
+        design=Design(**design) if design else None,
+        ids=np.asarray(facts["ids"]),
+    )
+    described, brought = facts["operator"], operator
+    plan = Plan(arrays["fold"], facts["plan"]["folds"], facts["plan"]["seed"], groups, facts["plan"]["validation"])
+    rebuilt = _rebuild(described, brought)
+    networks = rebuilt.weights if isinstance(rebuilt, Pretrained) else rebuilt
+    return {
+        "data": data,
+        "operator": rebuilt,
+        "recipe": Recipe(**facts["recipe"]),
+        "plan": plan,
+        "fields": arrays["fields"],
+        "xi": arrays["xi"],
+        "solution": _ensemble(arrays, "solution", networks, data, positive=False),
+        "weight_networks": _ensemble(arrays, "weights", networks, data, positive=True),
+        "device": torch.device("cpu"),
+        "meta": facts["meta"],
+    }
+
+
+def _labels(labels: np.ndarray | None) -> list[Any] | None:
+    return None if labels is None else labels.tolist()
+
+
+def _describe(operator: Operator) -> dict[str, Any]:
+    if isinstance(operator, Pretrained):
+        return {"kind": "pretrained", "weights": _describe(operator.weights)}
+    kind = type(operator).__name__
+    if kind not in _ARCHITECTURES:
+        raise DataError(f"a fit with operator {kind} cannot be saved: dope does not know how to build it again.")
+    return {"kind": kind, "options": asdict(operator)}  # type: ignore[call-overload]
+
+
+def _rebuild(described: dict[str, Any], brought: Pretrained | None) -> Operator:
+    if described["kind"] != "pretrained":
+        options = {k: tuple(v) if isinstance(v, list) else v for k, v in described["options"].items()}
+        return _ARCHITECTURES[described["kind"]](**options)
+    if brought is not None:
+        return brought
+
+    def absent(_: torch.Tensor) -> torch.Tensor:
+        raise DataError("this fit was saved without its pretrained operator: dope.load(path, operator=dope.pretrained(...)).")
+
+    return Pretrained(absent, "channels-first", _rebuild(described["weights"], None))
+
+
+def _ensemble(arrays: dict[str, np.ndarray], name: str, operator: Operator, data: OperatorData, *, positive: bool):
+    parameters = _state(arrays, f"{name}.p.")
+    if not parameters:
+        return None
+    module = operator.build(data.grid, data.channels, positive=positive)
+    return Ensemble(module, parameters, _state(arrays, f"{name}.b."), stackable=True)
+
+
+def _state(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, torch.Tensor]:
+    return {k.removeprefix(prefix): torch.as_tensor(v) for k, v in arrays.items() if k.startswith(prefix)}

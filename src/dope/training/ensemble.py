@@ -1,0 +1,107 @@
+"""Many networks of one architecture, with their weights stacked along a leading axis."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+State = dict[str, Tensor]
+
+# Floats of input that go through the networks at a time when they are only asked.
+_FLOATS_AT_ONCE = 2**24
+
+
+@dataclass(eq=False)
+class Ensemble:
+    """M networks: one module that knows how to compute, and stacked parameters and buffers `(M, ...)`."""
+
+    module: nn.Module
+    parameters: State
+    buffers: State
+    stackable: bool
+
+    @staticmethod
+    def of(modules: Sequence[nn.Module], device: torch.device) -> Ensemble:
+        parameters, buffers = stack_module_state(list(modules))
+        return Ensemble(
+            modules[0].to(device),
+            {k: v.detach().to(device) for k, v in parameters.items()},
+            {k: v.detach().to(device) for k, v in buffers.items()},
+            stackable=True,
+        )
+
+    def __len__(self) -> int:
+        return len(next(iter(self.parameters.values())))
+
+    @property
+    def device(self) -> torch.device:
+        return next(iter(self.parameters.values())).device
+
+    def __call__(self, inputs: Tensor, parameters: State | None = None) -> Tensor:
+        """Fields `(M, B, *grid)` of inputs `(M, B, C, *grid)`, one batch for each network."""
+        parameters = self.parameters if parameters is None else parameters
+        if self.stackable:
+            try:
+                return vmap(self._one)(parameters, self.buffers, inputs)
+            except RuntimeError as error:
+                self.stackable = False
+                warnings.warn(
+                    f"{type(self.module).__name__} cannot be stacked ({str(error).splitlines()[0]}): its networks run one "
+                    "after another, which is slower and gives the same result.",
+                    stacklevel=2,
+                )
+        return torch.stack([self._one(p, b, a) for p, b, a in zip(_rows(parameters), _rows(self.buffers), inputs, strict=True)])
+
+    def _one(self, parameters: State, buffers: State, inputs: Tensor) -> Tensor:
+        return functional_call(self.module, (parameters, buffers), (inputs,))
+
+    def member(self, m: int) -> Callable[[Tensor], Tensor]:
+        """Network number m alone: inputs `(B, C, *grid)` -> fields `(B, *grid)`."""
+        parameters = {k: v[m] for k, v in self.parameters.items()}
+        buffers = {k: v[m] for k, v in self.buffers.items()}
+        return lambda inputs: self._one(parameters, buffers, inputs)
+
+    @torch.no_grad()
+    def predict(self, m: int, inputs: np.ndarray) -> np.ndarray:
+        """Fields of network m at any number of inputs `(n, C, *grid)`, in pieces."""
+        dtype = next(iter(self.parameters.values())).dtype
+        network = self.member(m)
+        at_once = max(1, _FLOATS_AT_ONCE // int(np.prod(inputs.shape[1:])) // 32)
+        parts = [
+            network(torch.as_tensor(inputs[s : s + at_once], device=self.device, dtype=dtype)).cpu().numpy()
+            for s in range(0, len(inputs), at_once)
+        ]
+        shape = inputs.shape[2:]
+        return np.concatenate(parts) if parts else np.empty((0, *shape), dtype=np.float32)
+
+    def subset(self, members: Sequence[int]) -> Ensemble:
+        index = torch.as_tensor(list(members), device=self.device)
+        return Ensemble(
+            self.module,
+            {k: v[index] for k, v in self.parameters.items()},
+            {k: v[index] for k, v in self.buffers.items()},
+            self.stackable,
+        )
+
+    @staticmethod
+    def joined(parts: Sequence[Ensemble], order: np.ndarray) -> Ensemble:
+        """The members of several ensembles, in the given order of their concatenation."""
+        index = torch.as_tensor(order, device=parts[0].device)
+        cat = lambda states: {k: torch.cat([s[k] for s in states])[index] for k in states[0]}  # noqa: E731
+        return Ensemble(
+            parts[0].module,
+            cat([p.parameters for p in parts]),
+            cat([p.buffers for p in parts]),
+            all(p.stackable for p in parts),
+        )
+
+
+def _rows(state: State) -> Iterator[State]:
+    count = len(next(iter(state.values()))) if state else 0
+    return ({k: v[m] for k, v in state.items()} for m in range(count))
