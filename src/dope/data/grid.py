@@ -48,7 +48,7 @@ class Axis:
             left = np.clip(np.searchsorted(self.nodes, x, side="right") - 1, 0, size - 2)
             right = left + 1
             share = (x - self.nodes[left]) / (self.nodes[right] - self.nodes[left])
-            share = np.clip(share, 0.0, 1.0)  # cells: constant between the border and the first centre
+        # snapped to nodes, and for cells constant between the border and the outermost centre
         share = np.where(share < _SNAP, 0.0, np.where(share > 1 - _SNAP, 1.0, share))
         return left, right, share
 

@@ -282,7 +282,7 @@ def _check(scores: Scores) -> None:
         if len(bad):
             r, i, g = bad[0]
             raise DataError(
-                f"the {what} of unit {scores.ids[i]!r} for {scores.names[g]!r} is not finite (repeat {r}; "
+                f"the {what} of unit {str(scores.ids[i])!r} for {scores.names[g]!r} is not finite (repeat {r}; "
                 f"{len(bad)} value(s) in all): look at that unit's input, observations and weights."
             )
     if scores.group is not None and np.shape(scores.group) != (len(scores),):

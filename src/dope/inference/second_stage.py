@@ -105,8 +105,12 @@ class Learned:
     """A cross-fitted regressor of the pseudo-outcomes.
 
     `fitted` (n,) are out-of-fold predictions, `r2` the share of the pseudo-outcomes' variance that they explain
-    (their noise counts against it), `calibration` the regression of the pseudo-outcomes on the predictions, centred
-    within folds: a slope of 1 says that they are right in size, one not told from 0 that they say nothing.
+    (their noise counts against it), `calibration` the slope of the pseudo-outcomes on the predictions, centred
+    within folds: 1 says that they are right in size; one not clearly above 0, that they say nothing.
+
+    The slope's variance is twice that of a regression on given predictions. Where there is nothing to find, the
+    slope is a sum over pairs of units, each of which counts twice: once as predicted and once as predicting. With the
+    plain variance a least-squares learner of pure noise is called significant in 18 % of studies instead of 5 %.
     """
 
     fitted: np.ndarray
@@ -218,9 +222,9 @@ def _learn(est: Estimate, features: Any, learner: Any, psi: np.ndarray, group: n
         if np.ptp(centred) == 0:
             raise DataError("the learner predicts one value for all units: nothing to calibrate; use another learner.")
         parts.append(_least_squares(np.stack([np.ones_like(y), centred], axis=1), y, group, ("mean", "slope")))
-    coef, covariance = aggregate(np.stack([c for c, _ in parts]), np.stack([v for _, v in parts]))
-    df = np.full(2, float(len(x) - 2 if group is None else group.max()))
-    calibration = Regression(("mean", "slope"), coef, covariance, df, len(x), None, est.level)
+    slope, variance = aggregate(np.stack([c[1:] for c, _ in parts]), np.stack([v[1:, 1:] for _, v in parts]))
+    df = np.array([float(len(x) - 2 if group is None else group.max())])
+    calibration = Regression(("slope",), slope, 2 * variance, df, len(x), None, est.level)
     r2 = float(np.median(1 - ((psi - fitted) ** 2).sum(1) / ((psi - psi.mean(1, keepdims=True)) ** 2).sum(1)))
     return Learned(np.median(fitted, axis=0), r2, calibration, tuple(models))
 

@@ -14,6 +14,7 @@ from dope.nuisances.plan import Plan
 from dope.operators import FieldNet, Operator
 from dope.training import Ensemble, Recipe, Task, train
 from dope.training.progress import Progress, no_progress
+from dope.training.trainer import Loss
 
 
 def riesz_loss(beta: Tensor, gradient: Tensor, batch: dict[str, Tensor]) -> Tensor:
@@ -58,22 +59,22 @@ def fit_weights(
     tensors = observation_tensors(data)
     tasks = plan.tasks("weights")
     quadrature = torch.as_tensor(data.grid.weights, dtype=torch.float32)
-    own = None
+    own: dict[str, list[Tensor]] = {}
+    scale = {id(t): 1.0 for t in tasks}
     if representer is not None:
-        own = {
-            "representer": [
-                torch.as_tensor(representer(m, np.concatenate([t.train, t.validate])), dtype=torch.float32)
-                for m, t in enumerate(tasks)
-            ]
-        }
-    scales = _scales(own, tasks)
+        seen = [np.concatenate([t.train, t.validate]) for t in tasks]
+        w = [torch.as_tensor(representer(m, units), dtype=torch.float32) for m, units in enumerate(seen)]
+        own["representer"] = w
+        if recipe.standardise:  # the scale of beta is that of the representer on the training units
+            scale = {id(t): float(v[: len(t.train)].square().mean().sqrt()) or 1.0 for t, v in zip(tasks, w, strict=True)}
+        own["size"] = [torch.full((len(u),), scale[id(t)] ** -2) for u, t in zip(seen, tasks, strict=True)]
 
     def make(task: Task) -> FieldNet:
         net = operator.build(data.grid, data.channels, positive=factor)
         if recipe.standardise:
             net.standardise(tensors["inputs"][task.train], None)
             if not factor:
-                net.out_scale.fill_(scales)
+                net.out_scale.fill_(scale[id(task)])
         return net
 
     def parts(fields: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
@@ -82,24 +83,24 @@ def fit_weights(
         gradient = quadrature.to(fields.device) if w is None else w * quadrature.to(fields.device)
         return beta, gradient
 
-    scale = scales**-2 if recipe.standardise else 1.0
+    def objective(penalty: float) -> Loss:
+        def loss(fields: Tensor, batch: dict[str, Tensor]) -> Tensor:
+            beta, gradient = parts(fields, batch)
+            value = riesz_loss(beta, gradient, batch)
+            if penalty:
+                value = value + penalty * beta.square().flatten(1).mean(-1)
+            return value if representer is None else batch["size"] * value
 
-    def unpenalised(fields: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        beta, gradient = parts(fields, batch)
-        return scale * riesz_loss(beta, gradient, batch)
-
-    def penalised(fields: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        beta, _ = parts(fields, batch)
-        return unpenalised(fields, batch) + recipe.riesz_penalty * beta.square().flatten(1).mean(-1)
+        return loss
 
     ensemble = train(
         make,
-        penalised if recipe.riesz_penalty else unpenalised,
+        objective(recipe.riesz_penalty),
         tensors,
         tasks,
         recipe,
         own=own,
-        selection=unpenalised,
+        selection=objective(0.0),  # a penalty may shape the weights, not choose among them
         device=device,
         what=what,
         progress=progress,
@@ -110,21 +111,13 @@ def fit_weights(
     return ensemble, shrink
 
 
-def _scales(own: dict[str, list[Tensor]] | None, tasks: Sequence[Task]) -> float:
-    """The root mean square of the representer, which is also the scale of beta."""
-    if own is None:
-        return 1.0
-    square = torch.cat([w[: len(t.train)].square().flatten() for w, t in zip(own["representer"], tasks, strict=True)]).mean()
-    return float(square.sqrt()) or 1.0
-
-
 @torch.no_grad()
 def _rescaling(ensemble: Ensemble, tensors, own, tasks: Sequence[Task], parts) -> np.ndarray:
     """`c = sum JVP(beta) / sum 1/K sum beta^2` on the training units of every network."""
     out = np.ones(len(tasks))
     for m, task in enumerate(tasks):
         batch = {k: v[torch.as_tensor(task.train)].to(ensemble.device) for k, v in tensors.items()}
-        if own is not None:
+        if own:
             batch["representer"] = own["representer"][m][: len(task.train)].to(ensemble.device)
         beta, gradient = parts(ensemble.member(m)(batch["inputs"]), batch)
         at_points = interpolate(beta.flatten(1), batch["index"], batch["weight"])

@@ -32,23 +32,29 @@ def fit_solution(
     """One network for every fold and repeat of the plan."""
     tensors = observation_tensors(data)
     values = torch.as_tensor(data.values, dtype=torch.float32)
-    spread = values[torch.isfinite(values)].std(correction=0).item() or 1.0
+    tasks = plan.tasks("solution")
+
+    def seen(task: Task) -> Tensor:
+        part = values[task.train]
+        return part[torch.isfinite(part)]
 
     def make(task: Task) -> FieldNet:
         net = operator.build(data.grid, data.channels)
         if recipe.standardise:
-            seen = values[task.train]
-            net.standardise(tensors["inputs"][task.train], seen[torch.isfinite(seen)])
+            net.standardise(tensors["inputs"][task.train], seen(task))
         return net
 
-    # in units of the data's spread, gradients and clipping do not depend on the unit of measurement
-    scale = spread**-2 if recipe.standardise else 1.0
+    # In units of the spread that a network's own training units show, gradients and their clipping do not
+    # depend on the unit of measurement.
+    spread = [float(seen(t).std(correction=0)) or 1.0 if recipe.standardise else 1.0 for t in tasks]
+    own = {"size": [torch.full((len(t.train) + len(t.validate),), s**-2) for t, s in zip(tasks, spread, strict=True)]}
     return train(
         make,
-        lambda fields, batch: scale * solution_loss(fields, batch),
+        lambda fields, batch: batch["size"] * solution_loss(fields, batch),
         tensors,
-        plan.tasks("solution"),
+        tasks,
         recipe,
+        own=own,
         device=device,
         what="solution operator",
         progress=progress,

@@ -56,7 +56,9 @@ class Ensemble:
                     "after another, which is slower and gives the same result.",
                     stacklevel=2,
                 )
-        return torch.stack([self._one(p, b, a) for p, b, a in zip(_rows(parameters), _rows(self.buffers), inputs, strict=True)])
+        count = len(inputs)
+        rows = zip(_rows(parameters, count), _rows(self.buffers, count), inputs, strict=True)
+        return torch.stack([self._one(p, b, a) for p, b, a in rows])
 
     def _one(self, parameters: State, buffers: State, inputs: Tensor) -> Tensor:
         return functional_call(self.module, (parameters, buffers), (inputs,))
@@ -102,6 +104,5 @@ class Ensemble:
         )
 
 
-def _rows(state: State) -> Iterator[State]:
-    count = len(next(iter(state.values()))) if state else 0
+def _rows(state: State, count: int) -> Iterator[State]:
     return ({k: v[m] for k, v in state.items()} for m in range(count))

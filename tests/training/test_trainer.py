@@ -1,0 +1,177 @@
+"""One trainer for many networks: the same networks as one by one, each with its own data and best state."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dope import FNO, DataError, Grid, Recipe
+from dope.training import Task, train
+
+GRID = Grid.uniform(0, 1, 16)
+CPU = torch.device("cpu")
+
+
+def loss(fields, batch):
+    return ((fields - batch["target"]) ** 2).mean(-1)
+
+
+def pool(n=40, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    inputs = torch.randn(n, 1, 16, generator=generator)
+    return {"inputs": inputs, "target": inputs[:, 0].cumsum(-1) / 16 + 0.1 * torch.randn(n, 16, generator=generator)}
+
+
+def tasks(count=3, train=20, held=5, n=40):
+    rng = np.random.default_rng(1)
+    out = []
+    for m in range(count):
+        order = rng.permutation(n)
+        out.append(Task(100 + m, order[: train + (m == 1)], order[30 : 30 + held]))
+    return out
+
+
+def make(task):
+    return FNO(width=6, modes=4, layers=2).build(GRID, 1)
+
+
+def states(ensemble, m):
+    return {k: v[m] for k, v in ensemble.parameters.items()}
+
+
+RECIPES = {
+    "recommended": Recipe(epochs=8, batch=4),
+    "constant, unclipped, last state": Recipe(epochs=8, batch=4, schedule="constant", clip=None, validation=0),
+    "tight clip": Recipe(epochs=8, batch=4, clip=0.01),
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_together_as_one_by_one(name):
+    """After the same steps the parameters agree to 1e-5: batched products round differently, nothing else."""
+    recipe, work = RECIPES[name], tasks(held=0 if "last" in name else 5)
+    together = train(make, loss, pool(), work, recipe, device=CPU)
+    for m, task in enumerate(work):
+        alone = train(make, loss, pool(), [task], recipe, device=CPU)
+        for k, v in states(together, m).items():
+            torch.testing.assert_close(v, alone.parameters[k][0], rtol=0, atol=1e-5)
+
+
+def test_networks_of_unequal_length_keep_their_places():
+    rng = np.random.default_rng(3)
+    work = [Task(m, rng.permutation(40)[:size], np.arange(0)) for m, size in enumerate((8, 24, 8, 40))]
+    recipe = Recipe(epochs=3, batch=4)
+    assert len({recipe.steps(len(t.train)) for t in work}) == 3
+    together = train(make, loss, pool(), work, recipe, device=CPU)
+    for m, task in enumerate(work):
+        alone = train(make, loss, pool(), [task], recipe, device=CPU)
+        torch.testing.assert_close(together.parameters["core.lift.weight"][m], alone.parameters["core.lift.weight"][0], rtol=0, atol=1e-5)
+
+
+def test_every_network_sees_its_own_tensors():
+    """A network trained towards its own constant ends there, whatever its neighbours learn."""
+
+    class Constant(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.value = nn.Parameter(torch.zeros(16))
+
+        def forward(self, inputs):
+            return self.value.expand(len(inputs), 16)
+
+    work = [Task(m, np.arange(5 + m), np.arange(30, 33)) for m in range(3)]
+    own = {"goal": [torch.full((len(t.train) + 3, 16), float(m)) for m, t in enumerate(work)]}
+    recipe = Recipe(epochs=400, batch=4, rate=0.05, weight_decay=0)
+    out = train(lambda t: Constant(), lambda u, b: ((u - b["goal"]) ** 2).mean(-1), pool(), work, recipe, own=own, device=CPU)
+    torch.testing.assert_close(out.parameters["value"], torch.arange(3.0)[:, None].expand(3, 16), atol=1e-2, rtol=0)
+
+
+def test_the_best_held_out_state_is_kept():
+    """With targets of pure noise, later states fit worse out of sample: the kept one is no worse than the last."""
+    data = pool()
+    data["target"] = torch.randn(40, 16, generator=torch.Generator().manual_seed(9))
+    work = tasks(count=2, train=8, held=8)
+
+    def held_out(ensemble, m):
+        rows = torch.as_tensor(work[m].validate)
+        return loss(ensemble.member(m)(data["inputs"][rows]), {"target": data["target"][rows]}).mean()
+
+    chosen = train(make, loss, data, work, Recipe(epochs=200, batch=4, rate=1e-2), device=CPU)
+    without = [Task(t.seed, t.train, t.validate[:0]) for t in work]
+    last = train(make, loss, data, without, Recipe(epochs=200, batch=4, rate=1e-2), device=CPU)
+    for m in range(2):
+        assert held_out(chosen, m) < 0.95 * held_out(last, m)
+
+
+def test_the_clip_bounds_the_first_step():
+    """Adam's first step does not depend on the gradient's size, but a clipped gradient tracks a clipped one."""
+    data = pool()
+    huge = dict(data, target=data["target"] * 1e6)
+    recipe = Recipe(epochs=1, batch=4, clip=1e-3, validation=0)
+    one = train(make, lambda u, b: 1e6 * loss(u, b), data, tasks(1, held=0), recipe, device=CPU)
+    two = train(make, loss, huge, tasks(1, held=0), recipe, device=CPU)
+    assert all(torch.isfinite(v).all() for e in (one, two) for v in e.parameters.values())
+
+
+class Unstackable(nn.Module):
+    """Reads a value out of a tensor, which cannot be batched."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, inputs):
+        return inputs[:, 0] * self.scale * (1.0 if inputs.sum().item() > -1e9 else 0.0)
+
+
+def test_networks_that_cannot_be_stacked_run_one_by_one_and_say_so_once():
+    work = tasks(2, held=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        out = train(lambda t: Unstackable(), loss, pool(), work, Recipe(epochs=2, batch=4), device=CPU)
+        alone = train(lambda t: Unstackable(), loss, pool(), work[:1], Recipe(epochs=2, batch=4), device=CPU)
+    assert sum("cannot be stacked" in str(w.message) for w in caught) == 2  # once for each of the two runs
+    torch.testing.assert_close(out.parameters["scale"][0], alone.parameters["scale"][0])
+
+
+def test_training_does_not_touch_the_global_generator():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    train(make, loss, pool(), tasks(1), Recipe(epochs=1), device=CPU)
+    torch.testing.assert_close(torch.rand(3), expected)
+
+
+def test_divergence_is_an_error():
+    with pytest.raises(FloatingPointError, match="diverged"):
+        train(make, lambda u, b: loss(u, b) * torch.inf, pool(), tasks(1, held=0), Recipe(epochs=1), device=CPU)
+
+
+# ---- the recipe -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("steps", [10, 137, 500])
+def test_the_one_cycle_is_torch_s(steps):
+    recipe = Recipe(rate=2e-3)
+    optimiser = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, max_lr=2e-3, total_steps=steps)
+    for step in range(steps):
+        assert recipe.rate_at(step, steps) == pytest.approx(schedule.get_last_lr()[0], rel=1e-9, abs=1e-15)
+        optimiser.step()
+        if step < steps - 1:
+            schedule.step()
+
+
+def test_cost_is_bounded_by_epochs_at_small_n_and_by_steps_at_large_n():
+    recipe = Recipe()
+    assert recipe.steps(41) == 100 * 5
+    assert recipe.steps(10**6) == recipe.max_steps
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"epochs": 0}, {"batch": 2.5}, {"rate": 0.0}, {"clip": -1.0}, {"validation": 1.0}, {"schedule": "cosine"}, {"weight_decay": -1.0}],
+)
+def test_impossible_recipes_are_refused(wrong):
+    with pytest.raises(DataError, match="Recipe"):
+        Recipe(**wrong)
