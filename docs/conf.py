@@ -1,5 +1,6 @@
 """Sphinx configuration. The build needs no network."""
 
+import re
 from importlib.metadata import version as installed
 
 project = "dope"
@@ -12,9 +13,9 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
-    "sphinx.ext.napoleon",
 ]
-exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates", "jupyter_execute", "**.ipynb_checkpoints"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "dope"
@@ -31,10 +32,31 @@ nb_merge_streams = True
 
 default_role = "code"  # single backticks in docstrings are code
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "inherited-members": False, "show-inheritance": True}
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autosummary_generate = True
-napoleon_google_docstring = False
-napoleon_use_param = False
-napoleon_use_rtype = False
+
+_ITEM = re.compile(r"^(\s*)(\w[\w, ]*) : (.+)$")
+_MARKUP = re.compile(r"(`[^`]*`|(?<![\w*])\*\w[^*]*\w\*(?![\w*]))|([*|])")
+
+
+def plain_text(app, what, name, obj, options, lines):
+    """Docstrings are written to be read as text; this makes them reStructuredText.
+
+    A line `name : text` describes a parameter or field, whatever heading it stands under.
+    """
+    out = []
+    for line in lines:
+        if line.strip() and set(line.strip()) == {"-"} and out and out[-1].strip():  # an underlined heading
+            out[-1:] = [f"**{out[-1].strip()}**", ""]
+            continue
+        line = _MARKUP.sub(lambda m: m[1] or "\\" + m[2], line)
+        if item := _ITEM.match(line):
+            out += [f"{item[1]}{item[2]}", f"{item[1]}    {item[3]}"]
+        else:
+            out.append(line)
+    lines[:] = out
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", plain_text)

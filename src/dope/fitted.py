@@ -206,8 +206,8 @@ class Fit:
         return out
 
     # ---- words and pictures ---------------------------------------------------------------------------
-    def plot(self, units: int = 6) -> Axes:
-        """Predicted fields of a few units with their observations."""
+    def plot(self, units: int | Sequence[int] = 6) -> np.ndarray:
+        """Predicted fields of a few units, how many or which, with their observations; one axes each."""
         from dope.reports import plots
 
         return plots.fields(self.prediction(), units)
@@ -224,8 +224,8 @@ class FittedEstimate(Estimate):
     fit: Fit | None = None
     functionals: tuple[Functional, ...] = ()
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Estimates and intervals, with the plug-in beside them."""
+    def plot(self, ax: Axes | Sequence[Axes] | np.ndarray | None = None) -> Axes | np.ndarray:
+        """Estimates and intervals, with the plug-in beside them: on one axes, or by default one for each functional."""
         from dope.reports import plots
 
         return plots.forest(self, ax)

@@ -301,7 +301,10 @@ def test_the_skewness_limit_is_a_percentage_point_of_coverage():
     assert loss(SKEW_LIMIT) == pytest.approx(0.01, abs=0.0002)
 
 
-def test_few_units_and_few_groups_are_noticed(table):
+def test_few_units_and_few_or_unequal_groups_are_noticed(table):
     assert any("Only 6 units" in n for n in estimate(table(n=6)).notes)
     assert any("Only 8 independent groups" in n for n in estimate(table(n=40, group=np.arange(40) // 5)).notes)
     assert not estimate(table(n=40, group=np.arange(40) // 2)).notes
+    one_big = np.concatenate([np.zeros(20), np.arange(1, 21)])
+    # 21 groups: sum of squared shares (20^2 + 20) / 40^2 = 0.2625, that of 3.8 equal ones
+    assert any("21 of them count as 3.8 equal ones" in n for n in estimate(table(n=40, group=one_big)).notes)

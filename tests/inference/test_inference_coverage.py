@@ -31,8 +31,7 @@ def scores_of(psi, fold=None, **more):
 
 
 def blocks(seed):
-    for rng in np.random.default_rng(seed).spawn(STUDIES // BLOCK):
-        yield rng
+    yield from np.random.default_rng(seed).spawn(STUDIES // BLOCK)
 
 
 def covered(ends, truth=0.0):
@@ -46,7 +45,7 @@ def test_t_interval(n):
     assert abs(report(f"t, n = {n}", np.mean(hits)) - 0.95) < 2 * ERROR
 
 
-def test_t_interval_and_fold_assignment_of_repeats():
+def test_repeats_that_hardly_differ():
     """Five repeats that share the units and differ by a tenth of the scores' spread. The repeats' own noise averages
     out over units but is counted in every se_r and once more between repeats: slightly conservative by design."""
     hits = []
@@ -79,15 +78,14 @@ def test_cluster_interval():
         assert -2 * ERROR - slack < value - 0.95 < 2 * ERROR
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.6, 0.95])
-def test_joint_band_covers_all_at_once(correlation):
-    """Five functionals, n = 64."""
-    root = np.linalg.cholesky(correlation * np.ones((5, 5)) + (1 - correlation) * np.eye(5) + 1e-12 * np.eye(5))
+@pytest.mark.parametrize(("n", "count", "correlation"), [(64, 5, 0.0), (64, 5, 0.6), (64, 5, 0.95), (16, 20, 0.6)])
+def test_joint_band_covers_all_at_once(n, count, correlation):
+    root = np.linalg.cholesky((1 - correlation + 1e-12) * np.eye(count) + correlation)
     hits = []
     for k, rng in enumerate(np.random.default_rng(5).spawn(STUDIES)):
-        est = estimate(scores_of((rng.standard_normal((64, 5)) @ root.T)[None]))
+        est = estimate(scores_of((rng.standard_normal((n, count)) @ root.T)[None]))
         hits.append(covered(est.joint_conf_int(draws=4000, seed=k)).all())
-    value = report(f"joint band of 5, correlation {correlation}", np.mean(hits))
+    value = report(f"joint band of {count}, n = {n}, correlation {correlation}", np.mean(hits))
     assert abs(value - 0.95) < 2 * ERROR
 
 
@@ -146,10 +144,9 @@ def test_welch_difference():
 
 
 def test_band_of_a_second_stage():
-    """A quadratic truth on a spline of 3 degrees of freedom, noise that depends on the feature, 21 places at once.
+    """A curve that the spline can hold, noise that grows with the feature, 21 places at once, n = 100.
 
-    HC3 with t quantiles is slightly conservative at n = 100; a spline does not hold the truth exactly, hence a
-    truth that it does hold: its own projection."""
+    No exact theory: HC3 errs by O(1/n) and the band's degrees of freedom are estimated, so 1 point is allowed."""
     from dope.inference.features import natural_spline
 
     grid = np.linspace(0.05, 0.95, 21)
@@ -165,7 +162,7 @@ def test_band_of_a_second_stage():
         single.append(((out.low <= truth) & (truth <= out.high)).mean())
     report("second stage, each place", np.mean(single))
     value = report("second stage, band over 21 places", np.mean(band))
-    assert -2 * ERROR < value - 0.95 < 0.015
+    assert abs(value - 0.95) < 0.01
 
 
 # ---- unlabelled inputs --------------------------------------------------------------------------------

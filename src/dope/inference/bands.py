@@ -22,17 +22,20 @@ def root_of(covariance: np.ndarray) -> np.ndarray:
     return vectors[:, kept] * np.sqrt(values[kept])
 
 
-def critical_value(root: np.ndarray, df: float, level: float, draws: int, seed: int) -> float:
-    """The `level` quantile of `max_g |T_g|`, T multivariate t with the correlation of `root root'`.
+def sup_t(root: np.ndarray, df: np.ndarray, level: float, draws: int, seed: int) -> np.ndarray:
+    """(G,): how many standard errors each interval must reach so that all G cover together at `level`.
 
     A Gaussian multiplier bootstrap, `sum_i xi_i (psi_i - theta) / (n se)`, is given the scores exactly normal with
-    that correlation, so it is drawn from the correlation at once: the same law for units, groups, repeats,
-    unlabelled inputs and independent arms, at a cost that does not grow with n. The common division by
-    `sqrt(chi2_df / df)` carries over what the t quantile does for one functional. The value is never below it.
+    the correlation of `root root'`, so `max_g |Z_g|` is drawn from that correlation at once: the same law for units,
+    groups, repeats, unlabelled inputs and independent arms, at a cost that does not grow with n. Its quantile is
+    carried to each t distribution at equal tail probability, `t_df^-1(Phi(c))`: standard errors are estimated each
+    for itself, and one common chi-square for all of them covers 93.6 % instead of 94.6 % (20 functionals, n = 16).
     """
     if draws < 1000:
         raise DataError(f"{draws} draws do not settle a quantile in the tail: take 20000 or so.")
-    single = float(quantile_t((1 + level) / 2, df))
+    from scipy.special import ndtr
+
+    single = quantile_t((1 + level) / 2, df)
     sd = np.sqrt((root**2).sum(1))
     root = root[sd > 0] / sd[sd > 0, None]
     if len(root) < 2:
@@ -44,15 +47,15 @@ def critical_value(root: np.ndarray, df: float, level: float, draws: int, seed: 
     for start in range(0, draws, step):
         z = rng.standard_normal((min(step, draws - start), root.shape[1])) @ root.T
         worst[start : start + len(z)] = np.abs(z).max(1)
-    scale = np.sqrt(rng.chisquare(df, draws) / df)
-    return max(single, float(np.quantile(worst / scale, level)))
+    # the lower tail holds more digits than the upper one; never narrower than an interval by itself
+    return np.maximum(single, -quantile_t(ndtr(-np.quantile(worst, level)), df))
 
 
 def simultaneous(
     value: np.ndarray, covariance: np.ndarray, df: np.ndarray, level: float, draws: int, seed: int
 ) -> np.ndarray:
     """(G, 2): all G are covered at once at `level`."""
-    half = critical_value(root_of(covariance), float(np.min(df)), level, draws, seed) * np.sqrt(np.diag(covariance))
+    half = sup_t(root_of(covariance), df, level, draws, seed) * np.sqrt(np.diag(covariance))
     return np.stack([value - half, value + half], axis=1)
 
 

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 # 95 % interval by -0.247 gamma^2 / n (the gamma^2 term of 2 q2(1.96) phi(1.96) / n). It loses one percentage point
 # where |gamma| / sqrt(n) = 0.20 (Cochran's rule n > 25 gamma^2); one tail then holds 4.2 % instead of 2.5 %.
 SKEW_LIMIT = 0.20
-# below this many groups the cluster variance has been seen to undercover by more than a percentage point
-FEW_GROUPS = 20
+# with fewer terms the t interval rests on their being normal
+FEW = 10
+# The cluster variance covers at its level with as few as 6 groups of equal size, but not with groups of very unequal
+# size: normal scores lose 1 to 2 percentage points where sum_c (N_c/n)^2 exceeds 1/C by 0.015 (20 groups of 1 to 9
+# units: 93.7 %), and 6 where it does by 0.1 (10 groups of 1 to 21 units, growing as the cube: 88 %).
+UNEQUAL_LIMIT = 0.015
 # z-score between labelled and unlabelled predictions that chance alone gives once in a thousand
 SHIFT_LIMIT = 3.3
 
@@ -64,14 +68,18 @@ def _skewed(est: Estimate) -> tuple[str, ...]:
 
 
 def _few(est: Estimate) -> tuple[str, ...]:
-    grouped = [arm.clusters for arm in est.arms if arm.group is not None]
-    if grouped and min(grouped) < FEW_GROUPS:
-        return (f"Only {min(grouped)} independent groups: cluster standard errors tend to be too small below "
-                f"{FEW_GROUPS}.",)  # fmt: skip
-    single = [arm.clusters for arm in est.arms if arm.group is None]
-    if single and min(single) < 10:
-        return (f"Only {min(single)} units: the interval rests on the scores being close to normal.",)
-    return ()
+    out = []
+    for arm in est.arms:
+        what = "units" if arm.group is None else "independent groups"
+        if arm.clusters < FEW:
+            out.append(f"Only {arm.clusters} {what}: the interval rests on the scores being close to normal.")
+        concentration = float((arm.sizes**2).sum() / arm.n**2)
+        if concentration - 1 / arm.clusters > UNEQUAL_LIMIT:
+            out.append(
+                f"The groups are of very unequal size: {arm.clusters} of them count as {1 / concentration:.1f} equal "
+                "ones, and the cluster standard error is too small."
+            )
+    return tuple(dict.fromkeys(out))
 
 
 def _shifted(est: Estimate) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ def components(est: Estimate) -> tuple[float, float]:
     known = np.isfinite(variance) & (counts >= 2)
     if not known.any():
         raise DataError("planning needs units with at least 2 points: with one each, V_X cannot be told from V_A.")
-    (arm,) = est.arms
+    arm = next(iter(est.arms))
     within = np.array([np.mean(counts[k] * v[k]) for v, k in zip(variance, known, strict=True)])
     own = np.where(known, variance, np.divide(within[:, None], counts, out=np.zeros_like(variance), where=counts > 0))
     total = np.diagonal(arm.covariance, axis1=1, axis2=2)[:, 0] * arm.n

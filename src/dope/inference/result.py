@@ -78,7 +78,7 @@ class Estimate:
     @property
     def covariance(self) -> np.ndarray:
         """`(G, G)`: of the estimates of the functionals."""
-        return self._moments[1]
+        return self._moments[1].copy()
 
     @property
     def se(self) -> Number:
@@ -91,7 +91,7 @@ class Estimate:
 
     @property
     def n(self) -> int:
-        """Units with observations."""
+        """Units in the scores; unlabelled inputs are not counted."""
         return sum(arm.n for arm in self.arms)
 
     @property

@@ -1,0 +1,154 @@
+"""The verdict, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtri
+
+from dope.diagnostics.balance import Balance, balance
+from dope.diagnostics.operator_error import OperatorError, operator_error, remainder
+from dope.diagnostics.overlap import Overlap, overlap
+from dope.diagnostics.smoothing import smoothing_gap
+from dope.functionals import Functional
+from dope.scores import Prediction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# An effective share of a tenth makes a standard error three times that of even weights.
+_LEAST_EFFECTIVE = 0.1
+_LARGEST_SHARE = 0.05
+# Imbalance must be both beyond chance (over all directions, at 1 %) and of a size that matters.
+_CHANCE, _IMBALANCE = 0.01, 0.2
+# Bias of half a standard error brings the coverage of a 95 % interval to 92 %.
+_REMAINDER = 0.5
+# Beyond this share of the spread of the solution an expansion around the prediction says little.
+_RELATIVE_ERROR = 0.5
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question about a fit: what was found, the limit, and what to do if it is passed."""
+
+    name: str
+    value: float
+    limit: float
+    passed: bool
+    words: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """Whether the interval of a functional can be trusted, and why."""
+
+    functional: str
+    correction: str
+    checks: tuple[Check, ...]
+    overlap: Overlap
+    balance: Balance
+    error: OperatorError
+    smoothing: float | None
+
+    @property
+    def passed(self) -> bool:
+        return all(c.passed for c in self.checks)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """One sentence for every check that failed, with its remedy."""
+        return tuple(f"{c.words}: {c.remedy}" for c in self.checks if not c.passed)
+
+    @property
+    def verdict(self) -> str:
+        if self.passed:
+            return f"{self.functional}: nothing speaks against the interval."
+        failed = ", ".join(c.name for c in self.checks if not c.passed)
+        return f"{self.functional}: do not trust the interval ({failed})."
+
+    def to_frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        rows = [(c.name, c.value, c.limit, "passed" if c.passed else "FAILED", c.words) for c in self.checks]
+        return pd.DataFrame(rows, columns=["check", "value", "limit", "verdict", "in words"]).set_index("check")
+
+    def __str__(self) -> str:
+        lines = [self.verdict]
+        for c in self.checks:
+            lines.append(f"  {'passed' if c.passed else 'FAILED'}  {c.name}: {c.words}")
+            if not c.passed:
+                lines.append(f"          what to do: {c.remedy}")
+        if self.smoothing is not None:
+            lines.append(f"  note    smoothing: the smooth functional lies {self.smoothing:+.3g} from the hard one")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def diagnose(g: Functional, prediction: Prediction, *, correction: str, se: float) -> Diagnosis:
+    """Check overlap, balance, the operator's error and what it leaves in the estimate.
+
+    `correction` is the name of the one in use, `se` the standard error of the estimate it gave.
+    """
+    factor = prediction.xi_at_points if prediction.xi is not None else np.ones(prediction.data.observed.shape)
+    spread = overlap(factor, prediction)
+    even = balance(g, prediction)
+    error = operator_error(prediction, factor)
+    checks = [_overlap_check(spread), _balance_check(even)]
+    checks.append(_error_check(error, correction))
+    if correction in ("one-step", "targeted"):
+        checks.append(_remainder_check(*remainder(g, prediction, factor), se))
+    return Diagnosis(g.name, correction, tuple(checks), spread, even, error, smoothing_gap(g, prediction))
+
+
+def _overlap_check(spread: Overlap) -> Check:
+    return Check(
+        "overlap",
+        spread.effective,
+        _LEAST_EFFECTIVE,
+        spread.effective >= _LEAST_EFFECTIVE and spread.largest <= _LARGEST_SHARE,
+        f"the weights leave {100 * spread.effective:.0f} % of {spread.observations} observations effective, the largest one "
+        f"has {100 * spread.largest:.2g} %",
+        "observe more where points are rare, or restrict the functional with g.within(region)",
+    )
+
+
+def _balance_check(even: Balance) -> Check:
+    beyond = np.abs(even.z) > -ndtri(_CHANCE / 2 / len(even.z))
+    worst = int(np.argmax(np.abs(even.size) * beyond))
+    size = float(np.abs(even.size[worst])) if beyond.any() else 0.0
+    words = (
+        f"weighted points miss direction {even.names[worst]} by {100 * size:.0f} % (z = {even.z[worst]:.1f})"
+        if beyond.any()
+        else f"weighted points stand for the domain (largest |z| {np.abs(even.z).max():.1f} over {len(even.z)} directions)"
+    )
+    return Check(
+        "balance", size, _IMBALANCE, size <= _IMBALANCE, words, "train the weights longer, use a known design, or more units"
+    )
+
+
+def _error_check(error: OperatorError, correction: str) -> Check:
+    words = f"the operator's error is {100 * error.relative:.0f} % of the spread of the solution"
+    # the exact correction has no expansion around the prediction to lose
+    passed = error.relative <= _RELATIVE_ERROR or correction == "exact"
+    remedy = "a better operator or more units; for an integral functional, correction='exact'"
+    return Check("operator error", error.relative, _RELATIVE_ERROR, passed, words, remedy)
+
+
+def _remainder_check(value: float, noise: float, se: float) -> Check:
+    ratio = abs(value) / se if se > 0 else float("inf")
+    return Check(
+        "remainder",
+        ratio,
+        _REMAINDER,
+        ratio <= _REMAINDER,
+        f"the second-order remainder of the correction is {value:.2g} (se {noise:.1g}), {ratio:.2g} standard errors",
+        "a better operator or more folds; for an integral functional, correction='exact'",
+    )

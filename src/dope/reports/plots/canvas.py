@@ -1,0 +1,39 @@
+"""Where plots are drawn, and the little they have in common."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from dope.data import Grid
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Axis labels of coordinates, which carry no names of their own.
+_COORDINATES = ("x", "y", "z")
+
+
+def figure(width: float, height: float) -> Figure:
+    """A figure that belongs to nobody; at an interactive prompt one that pyplot shows."""
+    if hasattr(sys, "ps1"):
+        import matplotlib.pyplot as plt
+
+        return plt.figure(figsize=(width, height), layout="constrained")
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def open_frame(ax: Axes) -> None:
+    """No box around the data: two spines are enough to read positions from."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def heading(ax: Axes, text: str, **how: Any) -> None:
+    # a user's "$" is a dollar, not the beginning of a formula
+    ax.set_title(text, loc="left", parse_math=False, **how)
+
+
+def coordinate(grid: Grid, axis: int = 0) -> str:
+    return _COORDINATES[axis] if grid.ndim <= len(_COORDINATES) else f"x{axis + 1}"
