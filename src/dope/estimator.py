@@ -25,12 +25,14 @@ class DOPE:
 
     Parameters
     ----------
-    operator : the architecture of the solution operator and of the weights, or `dope.pretrained(...)`.
+    operator : the architecture of the solution operator, or `dope.pretrained(...)`.
     folds : parts of the cross-fitting; a unit is predicted by networks that never saw its part.
     repeats : random splits over which the estimate is aggregated by the median.
     recipe : how networks are trained.
     seed : of everything random.
     device : "auto", "cpu", "cuda", ...
+    weight_operator : the architecture of the weights' networks; an FNO, the operator's own if it is one. The weights
+        follow where points are, which an architecture may miss even where it suits the solution.
     """
 
     operator: Operator = field(default_factory=FNO)
@@ -39,12 +41,13 @@ class DOPE:
     recipe: Recipe = field(default_factory=Recipe)
     seed: int = 0
     device: str = "auto"
+    weight_operator: Operator | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.operator, Operator):
             raise DataError(
-                f"operator must be a dope operator such as dope.FNO(), got {type(self.operator).__name__}: wrap a trained "
-                "module in dope.pretrained(module)."
+                f"operator must be a dope operator such as dope.FNO(), got {type(self.operator).__name__}: wrap a "
+                "trained module in dope.pretrained(module)."
             )
 
     def fit(self, data: OperatorData, *, progress: bool | None = None) -> Fit:
@@ -63,6 +66,7 @@ class DOPE:
             group=data.groups,
         )
         device = resolve_device(self.device)
+        weight_operator = self.weight_operator or (self.operator if isinstance(self.operator, FNO) else FNO())
         trained = isinstance(self.operator, Pretrained)
         if trained:
             self.operator.predict(data.inputs[:1], data.grid)  # a wrong layout is found before anything is trained
@@ -78,7 +82,7 @@ class DOPE:
                 return networks, out_of_fold(networks, plan, data.inputs)
 
             def weights():
-                networks, scale = fit_weights(data, self.operator, plan, self.recipe, device=device, progress=tell)
+                networks, scale = fit_weights(data, weight_operator, plan, self.recipe, device=device, progress=tell)
                 xi = out_of_fold(networks, plan, data.inputs)
                 for m, r, units in plan.held_out():
                     xi[r, units] *= scale[m]
@@ -89,6 +93,7 @@ class DOPE:
                 (solution_networks, fields), (weight_networks, xi) = first.result(), second.result()
         meta = {
             "operator": repr(self.operator),
+            "weight_operator": repr(weight_operator),
             "folds": self.folds,
             "repeats": self.repeats,
             "seed": self.seed,
@@ -102,4 +107,16 @@ class DOPE:
                 "python": platform.python_version(),
             },
         }
-        return Fit(data, self.operator, self.recipe, plan, fields, xi, solution_networks, weight_networks, device, meta)
+        return Fit(
+            data,
+            self.operator,
+            weight_operator,
+            self.recipe,
+            plan,
+            fields,
+            xi,
+            solution_networks,
+            weight_networks,
+            device,
+            meta,
+        )

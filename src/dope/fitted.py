@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from dope import inference, storage
 from dope.data import DataError, OperatorData
+from dope.diagnostics import Diagnosis, diagnose
 from dope.functionals import Functional
 from dope.functionals.base import evaluate, representers
 from dope.inference import Estimate
@@ -38,6 +39,7 @@ class Fit:
 
     data: OperatorData
     operator: Operator
+    weight_operator: Operator
     recipe: Recipe
     plan: Plan
     fields: np.ndarray
@@ -47,6 +49,7 @@ class Fit:
     device: torch.device
     meta: Mapping[str, Any]
     _learned: dict[tuple[str, int], tuple[Functional, np.ndarray]] = field(default_factory=dict, repr=False)
+    _predictions: dict[tuple[int, str, int], Prediction] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return f"Fit({self.data!r}, {self.plan.folds} folds x {self.plan.repeats} repeat(s), {self.meta['operator']})"
@@ -90,7 +93,7 @@ class Fit:
 
         shape = (self.plan.repeats, len(self.data), len(functionals))
         plugin, correct, spread = np.empty(shape), np.empty(shape), np.empty(shape)
-        used, reasons = [], []
+        methods, reasons = [], []
         for k, f in enumerate(functionals):
             method = None
             for r in range(self.plan.repeats):
@@ -98,7 +101,7 @@ class Fit:
                 prediction = self._prediction(r, f, weights)
                 if method is None:  # one choice for all repeats: their median must be of one estimator
                     method, reason = choose(correction, f, prediction, plugin[r, :, k], sigma2)
-                    used.append(method.label)
+                    methods.append(method)
                     reasons.append(f"{method.name}: {reason}")
                 correct[r, :, k], spread[r, :, k] = method(f, prediction, plugin[r, :, k])
 
@@ -117,35 +120,59 @@ class Fit:
             scores,
             joint=joint,
             ppi=ppi,
-            correction=used[0] if not joint else tuple(used),
+            correction=tuple(m.label for m in methods) if joint else methods[0].label,
             weights=weights,
             reasons=tuple(dict.fromkeys(reasons)),
             meta=dict(self.meta),
         )
-        return FittedEstimate.of(answer, fit=self, functionals=tuple(functionals))
+        diagnoses = tuple(
+            diagnose(f, self._prediction(0, f, weights), correction=method, se=float(se))
+            for f, method, se in zip(functionals, methods, np.atleast_1d(answer.se), strict=True)
+        )
+        # a warning that concerns all functionals is said once
+        remarks = tuple(dict.fromkeys(w for d in diagnoses for w in d.warnings))
+        return FittedEstimate.of(
+            replace(answer, remarks=answer.remarks + remarks),
+            fit=self,
+            functionals=tuple(functionals),
+            diagnoses=diagnoses,
+        )
+
+    def diagnose(self, g: Functional, **options: Any) -> Diagnosis:
+        """Whether the interval that `estimate(g, **options)` gives can be trusted, and why."""
+        if not isinstance(g, Functional):
+            raise DataError("diagnose takes one functional at a time.")
+        return self.estimate(g, **options).diagnoses[0]
 
     # ---- its parts ------------------------------------------------------------------------------------
     def prediction(self, repeat: int = 0) -> Prediction:
         """Out-of-fold field and shared weights of one repeat, in float64."""
-        return Prediction(self.data, self.fields[repeat].astype(np.float64), self.xi[repeat].astype(np.float64))
+        return self._prediction(repeat, None, "shared")
 
-    def _prediction(self, repeat: int, g: Functional, weights: str) -> Prediction:
-        shared = self.prediction(repeat)
+    def _prediction(self, repeat: int, g: Functional | None, weights: str) -> Prediction:
+        key = (repeat, weights, id(g) if weights in ("structured", "direct") else 0)
+        if key not in self._predictions:
+            self._predictions[key] = self._predict_out_of_fold(repeat, g, weights)
+        return self._predictions[key]
+
+    def _predict_out_of_fold(self, repeat: int, g: Functional | None, weights: str) -> Prediction:
         if weights == "shared":
-            return shared
+            return Prediction(self.data, self.fields[repeat].astype(np.float64), self.xi[repeat].astype(np.float64))
+        field = self.prediction(repeat).field
         if weights == "design":
-            return Prediction(self.data, shared.field, self._design_weight())
+            return Prediction(self.data, field, self._design_weight())
+        assert g is not None
         learned = self._learn(g, weights)[repeat].astype(np.float64)
         if weights == "structured":
-            return Prediction(self.data, shared.field, learned)
-        return Prediction(self.data, shared.field, None, beta=learned)
+            return Prediction(self.data, field, learned)
+        return Prediction(self.data, field, None, beta=learned)
 
     def _design_weight(self) -> np.ndarray:
         design = self.data.design
         if design is None:
             raise DataError(
-                "weights='design' needs the law of the observation points: pass design= to OperatorData, or learn the weights "
-                "with weights='shared'."
+                "weights='design' needs the law of the observation points: pass design= to OperatorData, or learn the "
+                "weights with weights='shared'."
             )
         xi = design.inverse_weight(self.data.grid, self.data.counts)
         # units without observations carry no correction; the others stand in for them
@@ -162,7 +189,7 @@ class Fit:
             with single_threaded(self.device), progress_bar(watched()) as progress:
                 networks, scale = fit_weights(
                     self.data,
-                    self.operator,
+                    self.weight_operator,
                     self.plan,
                     self.recipe,
                     representer=representer,
@@ -191,7 +218,9 @@ class Fit:
             inputs = inputs[:, None]
         expected = (self.data.channels, *self.data.grid.shape)
         if inputs.shape[1:] != expected:
-            raise DataError(f"unlabeled inputs have shape {inputs.shape}, expected (m, {', '.join(map(str, expected))}).")
+            raise DataError(
+                f"unlabeled inputs have shape {inputs.shape}, expected (m, {', '.join(map(str, expected))})."
+            )
         bad = ~np.isfinite(inputs).reshape(len(inputs), -1).all(1)
         if bad.any():
             raise DataError(f"unlabeled input at position {int(np.argmax(bad))} is not finite ({int(bad.sum())} such).")
@@ -223,6 +252,7 @@ class FittedEstimate(Estimate):
 
     fit: Fit | None = None
     functionals: tuple[Functional, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
 
     def plot(self, ax: Axes | Sequence[Axes] | np.ndarray | None = None) -> Axes | np.ndarray:
         """Estimates and intervals, with the plug-in beside them: on one axes, or by default one for each functional."""

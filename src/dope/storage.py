@@ -34,7 +34,11 @@ def save(fit: Fit, path: str | Path) -> None:
     for k, axis in enumerate(data.grid.axes):
         arrays |= {f"axis{k}.nodes": axis.nodes, f"axis{k}.weights": axis.weights}
     if data.design is not None:
-        parts = {"probability": data.design.probability, "inclusion": data.design.inclusion, "density": data.design.density}
+        parts = {
+            "probability": data.design.probability,
+            "inclusion": data.design.inclusion,
+            "density": data.design.density,
+        }
         arrays |= {f"design.{k}": v for k, v in parts.items() if v is not None}
     for name, networks in (("solution", fit.solution), ("weights", fit.weight_networks)):
         if networks is not None:
@@ -45,7 +49,7 @@ def save(fit: Fit, path: str | Path) -> None:
     facts["measure"] = data.grid.measure
     facts["ids"], facts["groups"] = _labels(data.ids), _labels(data.groups)
     facts["plan"] = {"folds": fit.plan.folds, "seed": fit.plan.seed, "validation": fit.plan.validation}
-    facts["operator"] = _describe(fit.operator)
+    facts["operator"], facts["weight_operator"] = _describe(fit.operator), _describe(fit.weight_operator)
     facts["recipe"], facts["meta"] = asdict(fit.recipe), dict(fit.meta)
     save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, folder / "fit.safetensors")
     (folder / "fit.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
@@ -79,16 +83,17 @@ def read(path: str | Path, operator: Pretrained | None) -> dict[str, Any]:
     described, brought = facts["operator"], operator
     plan = Plan(arrays["fold"], facts["plan"]["folds"], facts["plan"]["seed"], groups, facts["plan"]["validation"])
     rebuilt = _rebuild(described, brought)
-    networks = rebuilt.weights if isinstance(rebuilt, Pretrained) else rebuilt
+    weight_operator = _rebuild(facts["weight_operator"], None)
     return {
         "data": data,
         "operator": rebuilt,
+        "weight_operator": weight_operator,
         "recipe": Recipe(**facts["recipe"]),
         "plan": plan,
         "fields": arrays["fields"],
         "xi": arrays["xi"],
-        "solution": _ensemble(arrays, "solution", networks, data, positive=False),
-        "weight_networks": _ensemble(arrays, "weights", networks, data, positive=True),
+        "solution": _ensemble(arrays, "solution", rebuilt, data, positive=False),
+        "weight_networks": _ensemble(arrays, "weights", weight_operator, data, positive=True),
         "device": torch.device("cpu"),
         "meta": facts["meta"],
     }
@@ -100,7 +105,7 @@ def _labels(labels: np.ndarray | None) -> list[Any] | None:
 
 def _describe(operator: Operator) -> dict[str, Any]:
     if isinstance(operator, Pretrained):
-        return {"kind": "pretrained", "weights": _describe(operator.weights)}
+        return {"kind": "pretrained"}
     kind = type(operator).__name__
     if kind not in _ARCHITECTURES:
         raise DataError(f"a fit with operator {kind} cannot be saved: dope does not know how to build it again.")
@@ -115,9 +120,11 @@ def _rebuild(described: dict[str, Any], brought: Pretrained | None) -> Operator:
         return brought
 
     def absent(_: torch.Tensor) -> torch.Tensor:
-        raise DataError("this fit was saved without its pretrained operator: dope.load(path, operator=dope.pretrained(...)).")
+        raise DataError(
+            "this fit was saved without its pretrained operator: dope.load(path, operator=dope.pretrained(...))."
+        )
 
-    return Pretrained(absent, "channels-first", _rebuild(described["weights"], None))
+    return Pretrained(absent, "channels-first")
 
 
 def _ensemble(arrays: dict[str, np.ndarray], name: str, operator: Operator, data: OperatorData, *, positive: bool):

@@ -173,7 +173,7 @@ def test_an_operator_brought_by_the_user_is_not_trained(draw):
     def solver(a):
         return torch.stack([truth[index[row.numpy().tobytes()]] + 0.1 for row in a])
 
-    fit = model(operator=dope.pretrained(solver, weights=SMALL)).fit(draw.data, progress=False)
+    fit = model(operator=dope.pretrained(solver), weight_operator=SMALL).fit(draw.data, progress=False)
     assert fit.solution is None
     e = fit.estimate(dope.Mean())
     exact = draw.data.grid.mean(draw.solutions).mean()
@@ -206,7 +206,10 @@ def test_too_few_units_for_the_folds(draw):
         (lambda f: f.estimate(dope.SoftMax(6.0), correction="exact"), "integral functional"),
         (lambda f: f.estimate(dope.Mean(), unlabeled=np.zeros((4, 2, 32))), "unlabeled inputs have shape"),
         (lambda f: f.estimate(dope.Mean(), unlabeled=np.full((4, 3, 32), np.nan)), "position 0"),
-        (lambda f: f.estimate(dope.functional(lambda u, grid: (u - 9).log().mean(), name="log")), "'log' is not finite"),
+        (
+            lambda f: f.estimate(dope.functional(lambda u, grid: (u - 9).log().mean(), name="log")),
+            "'log' is not finite",
+        ),
     ],
 )
 def test_questions_that_make_no_sense(fit, call, message):

@@ -13,7 +13,9 @@ from tests.helpers import GRIDS_1D, GRIDS_2D, data, fields, functionals
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize("grid", [GRIDS_1D["uniform"], GRIDS_1D["nodes"], GRIDS_2D["cells x nodes"]], ids=["line", "nodes", "square"])
+@pytest.mark.parametrize(
+    "grid", [GRIDS_1D["uniform"], GRIDS_1D["nodes"], GRIDS_2D["cells x nodes"]], ids=["line", "nodes", "square"]
+)
 def test_the_forward_mode_loss_is_the_gradient_loss(grid):
     observations = data(grid, n=3)
     batch = {k: v.double() if v.is_floating_point() else v for k, v in observation_tensors(observations).items()}
@@ -86,7 +88,9 @@ def test_direct_weights_learn_the_representer_too():
     d, truth = study(rho=0.9, n=160)
     u = np.broadcast_to(d.grid.axes[0].nodes, (160, 16)).astype(np.float64)
     g = dope.Energy()
-    beta, _ = learned(d, Recipe(epochs=60), representer=lambda m, units: representers(g, u[units], d.grid), factor=False)
+    beta, _ = learned(
+        d, Recipe(epochs=60), representer=lambda m, units: representers(g, u[units], d.grid), factor=False
+    )
     target = truth * 2 * u
     assert rms(beta - target) < 0.35 * rms(target)
     xi, _ = learned(d, Recipe(epochs=60), representer=lambda m, units: representers(g, u[units], d.grid), factor=True)

@@ -95,7 +95,9 @@ def test_the_exact_correction_has_no_remainder_at_all():
 def test_for_linear_functionals_exact_and_one_step_are_one():
     u, data, xi = world(noise=0.1)
     rough = Prediction(data, u + 0.3 * np.cos(9 * X), xi)
-    np.testing.assert_allclose(corrected(Exact(0.01), dope.Mean(), rough), corrected(OneStep(), dope.Mean(), rough), atol=1e-12)
+    np.testing.assert_allclose(
+        corrected(Exact(0.01), dope.Mean(), rough), corrected(OneStep(), dope.Mean(), rough), atol=1e-12
+    )
 
 
 def test_the_noise_term_is_taken_off():

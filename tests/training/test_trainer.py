@@ -67,7 +67,9 @@ def test_networks_of_unequal_length_keep_their_places():
     together = train(make, loss, pool(), work, recipe, device=CPU)
     for m, task in enumerate(work):
         alone = train(make, loss, pool(), [task], recipe, device=CPU)
-        torch.testing.assert_close(together.parameters["core.lift.weight"][m], alone.parameters["core.lift.weight"][0], rtol=0, atol=1e-5)
+        torch.testing.assert_close(
+            together.parameters["core.lift.weight"][m], alone.parameters["core.lift.weight"][0], rtol=0, atol=1e-5
+        )
 
 
 def test_every_network_sees_its_own_tensors():
@@ -84,7 +86,9 @@ def test_every_network_sees_its_own_tensors():
     work = [Task(m, np.arange(5 + m), np.arange(30, 33)) for m in range(3)]
     own = {"goal": [torch.full((len(t.train) + 3, 16), float(m)) for m, t in enumerate(work)]}
     recipe = Recipe(epochs=400, batch=4, rate=0.05, weight_decay=0)
-    out = train(lambda t: Constant(), lambda u, b: ((u - b["goal"]) ** 2).mean(-1), pool(), work, recipe, own=own, device=CPU)
+    out = train(
+        lambda t: Constant(), lambda u, b: ((u - b["goal"]) ** 2).mean(-1), pool(), work, recipe, own=own, device=CPU
+    )
     torch.testing.assert_close(out.parameters["value"], torch.arange(3.0)[:, None].expand(3, 16), atol=1e-2, rtol=0)
 
 
@@ -164,13 +168,21 @@ def test_the_one_cycle_is_torch_s(steps):
 
 def test_cost_is_bounded_by_epochs_at_small_n_and_by_steps_at_large_n():
     recipe = Recipe()
-    assert recipe.steps(41) == 100 * 5
+    assert recipe.steps(41) == 100 * 6
     assert recipe.steps(10**6) == recipe.max_steps
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"epochs": 0}, {"batch": 2.5}, {"rate": 0.0}, {"clip": -1.0}, {"validation": 1.0}, {"schedule": "cosine"}, {"weight_decay": -1.0}],
+    [
+        {"epochs": 0},
+        {"batch": 2.5},
+        {"rate": 0.0},
+        {"clip": -1.0},
+        {"validation": 1.0},
+        {"schedule": "cosine"},
+        {"weight_decay": -1.0},
+    ],
 )
 def test_impossible_recipes_are_refused(wrong):
     with pytest.raises(DataError, match="Recipe"):

@@ -61,6 +61,7 @@ def run(*, n: int, rho: float, seed: int, report: Path, recipe: Recipe | None = 
         known = [float(evaluate(g, study.solutions, world.grid).mean()) for g in asked]
         file = dope.report(debiased, report, title=f"Dosing study: {n} simulated patients", truth=truth)
     out = console()
+    say.print()
     out.print(table(debiased, one_step, truth, known))
     for line in reading(n):
         out.print(line, markup=False)
@@ -76,9 +77,9 @@ def table(debiased: Any, one_step: Any, truth: dict[str, float], known: list[flo
     from rich.text import Text
 
     out = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title_justify="left")
-    for head in ("functional", "plug-in", "one-step", "debiased", "", f"{100 * debiased.level:g} % interval", "truth",
+    for head in ("functional", "plug-in", "one-step", "debiased", "by", f"{100 * debiased.level:g} % interval", "truth",
                  "all-data\nmean"):  # fmt: skip
-        justify = "left" if head in ("functional", "") else "right"
+        justify = "left" if head in ("functional", "by") else "right"
         out.add_column(head, justify=justify, no_wrap=True, vertical="bottom")
     for k, name in enumerate(debiased.names):
         low, high = debiased.conf_int()[k]
@@ -87,7 +88,7 @@ def table(debiased: Any, one_step: Any, truth: dict[str, float], known: list[flo
             f"{debiased.plugin[k]:.4f}",
             f"{one_step.value[k]:.4f}",
             Text(f"{debiased.value[k]:.4f}", style="bold cyan"),
-            Text(f"({debiased.correction[k].split(' (')[0]})", style="dim"),
+            Text(debiased.correction[k].split(" (")[0], style="dim"),
             f"{low:.4f}-{high:.4f}",
             f"{truth[name]:.4f}",
             f"{known[k]:.4f}",
@@ -98,8 +99,8 @@ def table(debiased: Any, one_step: Any, truth: dict[str, float], known: list[flo
 def reading(n: int) -> tuple[str, str]:
     """How to read the table."""
     return (
-        "\nplug-in believes the network; one-step and debiased add a correction from the weighted observations, in "
-        "brackets the one chosen. The interval allows for what the network still gets wrong, the plug-in's would not.",
+        "\nplug-in believes the network; one-step and debiased add a correction from the weighted observations; "
+        "'by' is the one chosen. The interval is of debiased, and allows for what the network still gets wrong.",
         f"truth is the mean over the population. all-data mean is what these {n} patients would give if each whole "
         "curve were known: no method that sees only them gets reliably closer to the truth.\n",
     )

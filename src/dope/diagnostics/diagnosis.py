@@ -14,7 +14,8 @@ from dope.diagnostics.operator_error import OperatorError, operator_error, remai
 from dope.diagnostics.overlap import Overlap, overlap
 from dope.diagnostics.smoothing import smoothing_gap
 from dope.functionals import Functional
-from dope.scores import Prediction
+from dope.functionals.base import evaluate
+from dope.scores import Correction, OneStep, Prediction
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,20 +93,22 @@ class Diagnosis:
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def diagnose(g: Functional, prediction: Prediction, *, correction: str, se: float) -> Diagnosis:
+def diagnose(g: Functional, prediction: Prediction, *, correction: Correction, se: float) -> Diagnosis:
     """Check overlap, balance, the operator's error and what it leaves in the estimate.
 
-    `correction` is the name of the one in use, `se` the standard error of the estimate it gave.
+    `correction` is the one in use, `se` the standard error of the estimate it gave.
     """
     factor = prediction.xi_at_points if prediction.xi is not None else np.ones(prediction.data.observed.shape)
     spread = overlap(factor, prediction)
     even = balance(g, prediction)
     error = operator_error(prediction, factor)
     checks = [_overlap_check(spread), _balance_check(even)]
-    checks.append(_error_check(error, correction))
-    if correction in ("one-step", "targeted"):
+    checks.append(_error_check(error, correction.name))
+    if correction.name == "none":
+        checks.append(_plugin_check(g, prediction))
+    elif correction.name != "exact":
         checks.append(_remainder_check(*remainder(g, prediction, factor), se))
-    return Diagnosis(g.name, correction, tuple(checks), spread, even, error, smoothing_gap(g, prediction))
+    return Diagnosis(g.name, correction.name, tuple(checks), spread, even, error, smoothing_gap(g, prediction))
 
 
 def _overlap_check(spread: Overlap) -> Check:
@@ -114,8 +117,8 @@ def _overlap_check(spread: Overlap) -> Check:
         spread.effective,
         _LEAST_EFFECTIVE,
         spread.effective >= _LEAST_EFFECTIVE and spread.largest <= _LARGEST_SHARE,
-        f"the weights leave {100 * spread.effective:.0f} % of {spread.observations} observations effective, the largest one "
-        f"has {100 * spread.largest:.2g} %",
+        f"the weights leave {100 * spread.effective:.0f} % of {spread.observations} observations effective, the "
+        f"largest one has {100 * spread.largest:.2g} %",
         "observe more where points are rare, or restrict the functional with g.within(region)",
     )
 
@@ -127,11 +130,10 @@ def _balance_check(even: Balance) -> Check:
     words = (
         f"weighted points miss direction {even.names[worst]} by {100 * size:.0f} % (z = {even.z[worst]:.1f})"
         if beyond.any()
-        else f"weighted points stand for the domain (largest |z| {np.abs(even.z).max():.1f} over {len(even.z)} directions)"
+        else f"weighted points stand for the domain (|z| <= {np.abs(even.z).max():.1f} in {len(even.z)} directions)"
     )
-    return Check(
-        "balance", size, _IMBALANCE, size <= _IMBALANCE, words, "train the weights longer, use a known design, or more units"
-    )
+    remedy = "train the weights longer, use a known design, or more units"
+    return Check("balance", size, _IMBALANCE, size <= _IMBALANCE, words, remedy)
 
 
 def _error_check(error: OperatorError, correction: str) -> Check:
@@ -140,6 +142,22 @@ def _error_check(error: OperatorError, correction: str) -> Check:
     passed = error.relative <= _RELATIVE_ERROR or correction == "exact"
     remedy = "a better operator or more units; for an integral functional, correction='exact'"
     return Check("operator error", error.relative, _RELATIVE_ERROR, passed, words, remedy)
+
+
+def _plugin_check(g: Functional, prediction: Prediction) -> Check:
+    plugin = evaluate(g, prediction.field, prediction.data.grid)
+    correction, _ = OneStep()(g, prediction, plugin)
+    se = (plugin + correction).std(ddof=1) / np.sqrt(len(plugin))
+    ratio = float(abs(correction.mean()) / se) if se > 0 else float("inf")
+    return Check(
+        "plug-in bias",
+        ratio,
+        _REMAINDER,
+        ratio <= _REMAINDER,
+        f"the weighted residuals put the bias of the plug-in at {correction.mean():.2g}, {ratio:.2g} standard errors "
+        "of a corrected estimate",
+        "use a correction",
+    )
 
 
 def _remainder_check(value: float, noise: float, se: float) -> Check:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from dope.data import Grid
 from dope.functionals import Functional
 from dope.scores import Prediction
 
@@ -42,9 +43,9 @@ def operator_error(prediction: Prediction, xi_at_points: np.ndarray) -> Operator
 def remainder(g: Functional, prediction: Prediction, xi_at_points: np.ndarray) -> tuple[float, float]:
     """The mean of `1/2 D^2 g(S0 - S, S0 - S)`, which the one-step correction leaves, and its standard error.
 
-    The error of the operator is seen at K points only, but a quadratic form of it is estimable from pairs of them:
-    `sum_{k != l} xi_k xi_l r_k r_l H(X_k, X_l) / (K (K - 1))` for the part of the second derivative that couples
-    places, and `sum_k xi_k H(X_k) (r_k^2 - sigma^2) / K` for its local part.
+    The error of the operator is seen at K points only, but a quadratic form of it is estimable from them:
+    `sum_{k != l} xi_k xi_l r_k r_l H(X_k, X_l) / (K (K - 1))` for the second derivatives between different nodes, and
+    `sum_k xi_k H(X_k) (r_k^2 - sigma^2) / K` for those of a node with itself.
     """
     data, grid = prediction.data, prediction.data.grid
     chosen = np.flatnonzero(data.counts > 1)
@@ -56,26 +57,28 @@ def remainder(g: Functional, prediction: Prediction, xi_at_points: np.ndarray) -
     for row, i in enumerate(chosen):
         seen = data.observed[i]
         k = int(seen.sum())
-        points = np.zeros((k, grid.size))
-        index, weight = data.stencil.index[i][seen], data.stencil.weight[i][seen]
-        np.add.at(points, (np.arange(k)[:, None], index), weight)
-        curved = _curvature(g, prediction.field[i], points / mass, grid)
-        pairs = curved @ (points / mass).T  # (k, k): D^2 g between the points' unit masses
-        weighted = xi_at_points[i][seen] * prediction.residual[i][seen]
-        apart = (weighted @ pairs @ weighted - (weighted**2 * np.diag(pairs)).sum()) / (k * (k - 1))
-        local = np.diag(pairs) * (points / mass[None] * points).sum(1) ** -1
-        square = prediction.residual[i][seen] ** 2 - prediction.sigma2
-        out[row] = 0.5 * (apart + (xi_at_points[i][seen] * local * square).sum() / k)
+        nodes, column = np.unique(data.stencil.index[i][seen], return_inverse=True)
+        share = np.zeros((k, len(nodes)))  # of each node in the value at each point
+        np.add.at(share, (np.arange(k)[:, None], column.reshape(k, -1)), data.stencil.weight[i][seen])
+        curved = _curvature(g, prediction.field[i], nodes, grid)
+        own = np.diag(curved) / mass[nodes]
+        coupled = (curved - np.diag(np.diag(curved))) / np.multiply.outer(mass[nodes], mass[nodes])
+        xi, residual = xi_at_points[i][seen], prediction.residual[i][seen]
+        pairs = share @ coupled @ share.T * np.multiply.outer(xi * residual, xi * residual)
+        apart = (pairs.sum() - np.trace(pairs)) / (k * (k - 1))
+        local = (xi * (share @ own) * (residual**2 - prediction.sigma2)).sum() / k
+        out[row] = 0.5 * (apart + local)
     return float(out.mean()), float(out.std(ddof=1) / np.sqrt(len(out))) if len(out) > 1 else float("inf")
 
 
-def _curvature(g: Functional, field: np.ndarray, directions: np.ndarray, grid) -> np.ndarray:
-    """Products of the second derivative of `g` at a field with each of the directions `(k, nodes)`."""
-    u = torch.as_tensor(np.broadcast_to(field, (len(directions), *grid.shape)).copy()).requires_grad_()
-    v = torch.as_tensor(directions).reshape(-1, *grid.shape)
+def _curvature(g: Functional, field: np.ndarray, nodes: np.ndarray, grid: Grid) -> np.ndarray:
+    """The second derivatives of `g` at a field between some of its nodes, `(len(nodes), len(nodes))`."""
+    count = len(nodes)
+    u = torch.as_tensor(np.broadcast_to(field, (count, *grid.shape)).copy()).requires_grad_()
     with torch.enable_grad():
         (slope,) = torch.autograd.grad(g(u, grid).sum(), u, create_graph=True)
         if not slope.requires_grad:
-            return np.zeros_like(directions)
-        (curved,) = torch.autograd.grad((slope * v).sum(), u, allow_unused=True)
-    return np.zeros_like(directions) if curved is None else curved.numpy().reshape(len(directions), -1)
+            return np.zeros((count, count))
+        picked = slope.reshape(count, -1)[torch.arange(count), torch.as_tensor(nodes)].sum()
+        (curved,) = torch.autograd.grad(picked, u, allow_unused=True)
+    return np.zeros((count, count)) if curved is None else curved.numpy().reshape(count, -1)[:, nodes]

@@ -34,14 +34,18 @@ class Plan:
     validation: float
 
     @staticmethod
-    def draw(n: int, *, folds: int, repeats: int, seed: int, validation: float, group: np.ndarray | None = None) -> Plan:
+    def draw(
+        n: int, *, folds: int, repeats: int, seed: int, validation: float, group: np.ndarray | None = None
+    ) -> Plan:
         if folds < 2:
             raise DataError(f"folds must be at least 2, got {folds}: a unit's own networks may not see it.")
         if repeats < 1:
             raise DataError(f"repeats must be at least 1, got {repeats}.")
         code, count, what = _blocks(group, n)
         if count < folds:
-            raise DataError(f"{count} {what} cannot be split into {folds} folds: use at most folds={count} or more data.")
+            raise DataError(
+                f"{count} {what} cannot be split into {folds} folds: use at most folds={count} or more data."
+            )
         fold = np.empty((repeats, n), dtype=np.int64)
         for r in range(repeats):
             rng = np.random.default_rng(child_seed(seed, "folds", r))

@@ -66,7 +66,9 @@ def fit_weights(
         w = [torch.as_tensor(representer(m, units), dtype=torch.float32) for m, units in enumerate(seen)]
         own["representer"] = w
         if recipe.standardise:  # the scale of beta is that of the representer on the training units
-            scale = {id(t): float(v[: len(t.train)].square().mean().sqrt()) or 1.0 for t, v in zip(tasks, w, strict=True)}
+            scale = {
+                id(t): float(v[: len(t.train)].square().mean().sqrt()) or 1.0 for t, v in zip(tasks, w, strict=True)
+            }
         own["size"] = [torch.full((len(u),), scale[id(t)] ** -2) for u, t in zip(seen, tasks, strict=True)]
 
     def make(task: Task) -> FieldNet:
@@ -126,5 +128,3 @@ def _rescaling(ensemble: Ensemble, tensors, own, tasks: Sequence[Task], parts) -
         if below > 0 and above > 0:
             out[m] = float(above / below)
     return out
-
-

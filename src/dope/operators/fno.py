@@ -24,12 +24,19 @@ class FNO(Operator):
     layers : Fourier layers.
     signed : in 2-D and 3-D, centre the frequencies of all axes but the last at zero instead of keeping 0, 1, ...
         only.
+    init : "scaled" keeps the size of the signal through the layers (standard deviation 1/sqrt(fan in)), so that a few
+        steps already move the field; "torch" is torch's own default, which shrinks it layer by layer.
     """
 
     width: int = 32
     modes: int | tuple[int, ...] | None = None
     layers: int = 3
     signed: bool = False
+    init: str = "scaled"
+
+    def __post_init__(self) -> None:
+        if self.init not in ("scaled", "torch"):
+            raise DataError(f"FNO: init must be 'scaled' or 'torch', got {self.init!r}.")
 
     def kept(self, grid: Grid) -> tuple[int, ...]:
         """The number of modes kept along each axis of `grid`."""
@@ -48,11 +55,17 @@ class FNO(Operator):
     def core(self, grid: Grid, channels: int) -> nn.Module:
         if grid.ndim > 3:
             raise DataError(f"FNO works in 1, 2 and 3 dimensions, the grid has {grid.ndim}.")
-        return _FNOCore(grid, channels, self.width, self.kept(grid), self.layers, self.signed)
+        core = _FNOCore(grid, channels, self.width, self.kept(grid), self.layers, self.signed)
+        if self.init == "scaled":
+            for layer in (core.lift, *core.pointwise, core.hidden):
+                nn.init.normal_(layer.weight, std=layer.in_features**-0.5)
+        return core
 
 
 class _FNOCore(nn.Module):
-    def __init__(self, grid: Grid, channels: int, width: int, modes: tuple[int, ...], layers: int, signed: bool) -> None:
+    def __init__(
+        self, grid: Grid, channels: int, width: int, modes: tuple[int, ...], layers: int, signed: bool
+    ) -> None:
         super().__init__()
         self.lift = nn.Linear(channels, width)
         self.spectral = nn.ModuleList(SpectralConv(grid, width, modes, signed=signed) for _ in range(layers))

@@ -10,22 +10,24 @@ from torch import Tensor, nn
 
 from dope.data import DataError, Grid
 from dope.operators.base import Operator
-from dope.operators.fno import FNO
 
 _AT_ONCE = 1024
 _LAYOUTS = ("channels-first", "channels-last")
 
 
 class Pretrained(Operator):
-    """A fixed map from inputs to fields; only the weights are learned, by `weights`' architecture."""
+    """A fixed map from inputs to fields; only the weights are learned."""
 
-    def __init__(self, predict: Callable[[Tensor], Tensor], layout: str, weights: Operator) -> None:
+    def __init__(self, predict: Callable[[Tensor], Tensor], layout: str) -> None:
         if layout not in _LAYOUTS:
             raise DataError(f"layout must be one of {_LAYOUTS}, got {layout!r}.")
-        self._predict, self.layout, self.weights = predict, layout, weights
+        self._predict, self.layout = predict, layout
+
+    def __repr__(self) -> str:
+        return f"pretrained(layout={self.layout!r})"
 
     def core(self, grid: Grid, channels: int) -> nn.Module:
-        return self.weights.core(grid, channels)
+        raise TypeError("a pretrained operator is not trained: it has no core to build")
 
     def predict(self, inputs: np.ndarray, grid: Grid) -> np.ndarray:
         """Fields `(n, *grid)` for inputs `(n, C, *grid)`."""
@@ -59,7 +61,6 @@ def pretrained(
     *,
     layout: str = "channels-first",
     query: Callable[..., Tensor] | None = None,
-    weights: Operator | None = None,
 ) -> Pretrained:
     """An operator that is already trained, on other data than those of the fit.
 
@@ -68,7 +69,6 @@ def pretrained(
     module : a torch module, or any function from inputs to fields.
     layout : where the module expects the channels, "channels-first" (n, C, *grid) or "channels-last".
     query : `query(module, inputs) -> fields`, for modules with another signature.
-    weights : the architecture of the weights' network; `dope.FNO()` unless given.
     """
     if not callable(module):
         raise DataError(f"dope.pretrained needs a torch module or a function, got {type(module).__name__}.")
@@ -84,4 +84,4 @@ def pretrained(
         inputs = inputs.to(device=device, dtype=dtype)
         return query(module, inputs) if query is not None else module(inputs)
 
-    return Pretrained(predict, layout, weights or FNO())
+    return Pretrained(predict, layout)

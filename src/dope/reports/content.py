@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dope.diagnostics import Diagnosis
 from dope.functionals import Functional
 from dope.functionals.base import evaluate
 from dope.inference import Estimate
@@ -27,17 +28,33 @@ _PROBED = 4
 _EITHER_SIDE = 0.05
 
 
+@dataclass(frozen=True)
+class Warned:
+    """A warning, and the names it concerns: all of them where none is given."""
+
+    text: str
+    names: tuple[str, ...] = ()
+
+    def concerns(self, name: str) -> bool:
+        return not self.names or name in self.names
+
+
 @dataclass(frozen=True, eq=False)
 class Content:
-    """`fit` and `prediction` are None for an estimate made from scores alone, and for the difference of two fits."""
+    """`fit` and `prediction` are None for an estimate made from scores alone, and for the difference of two fits.
+
+    The weights of `prediction` are those that the estimate used; its `xi` is None where they were learned for each
+    functional by itself. `diagnoses` holds one for every functional that could be checked.
+    """
 
     est: Estimate
     rows: list[dict[str, Any]]
     asked: list[Asked]
     truth: Mapping[str, float]
-    warnings: tuple[str, ...]
+    warnings: tuple[Warned, ...]
     fit: Fit | None
     prediction: Prediction | None
+    diagnoses: tuple[Diagnosis, ...]
 
     @property
     def corrected(self) -> bool:
@@ -53,40 +70,59 @@ def gather(est: Estimate, truth: Mapping[str, float]) -> Content:
     fit: Fit | None = getattr(est, "fit", None)
     if fit is not None and ("second" in est.meta or len(est.scores) != len(fit.data)):
         fit = None  # a difference of two fits is described by neither
-    prediction = None if fit is None else fit.prediction()
+    prediction = None if fit is None else _prediction(est, fit)
     fields = None if prediction is None else prediction.field[:_PROBED]
     grid = None if fit is None else fit.data.grid
-    found = [_functional(est, fit, k) for k in range(len(est))]
-    asked = [
-        replace(ask(name, g, fields, grid), words="worked out from several functionals") if g is None and fit is not None
-        else ask(name, g, fields, grid)
-        for name, g in zip(est.names, found, strict=True)
-    ]  # fmt: skip
-    return Content(est, records(est, est.level), asked, truth, _warnings(est), fit, prediction)
+    known: tuple[Functional, ...] = getattr(est, "functionals", ())
+    found = [_recognised(est, fit, known, k) for k in range(len(est))]
+    asked = [ask(name, None if j is None else known[j], fields, grid) for name, j in zip(est.names, found, strict=True)]
+    if fit is not None:  # the functionals are known, but this number is none of them
+        derived = "worked out from several functionals"
+        asked = [a if j is not None else replace(a, words=derived) for a, j in zip(asked, found, strict=True)]
+    rows = records(est, est.level)
+    diagnoses = _diagnoses(est, found)
+    return Content(est, rows, asked, truth, _warnings(est, diagnoses), fit, prediction, diagnoses)
 
 
-def _functional(est: Estimate, fit: Fit | None, k: int) -> Functional | None:
-    """The functional behind number k, recognised by its plug-in values: contrasts rearrange functionals."""
+def _prediction(est: Estimate, fit: Fit) -> Prediction:
+    shared = fit.prediction()
+    if est.weights == "shared":
+        return shared
+    design = fit.data.design
+    xi = design.inverse_weight(fit.data.grid, fit.data.counts) if est.weights == "design" and design else None
+    return Prediction(fit.data, shared.field, xi)
+
+
+def _diagnoses(est: Estimate, found: list[int | None]) -> tuple[Diagnosis, ...]:
+    """Of each number that is one of the functionals the estimate was asked for, under the name it has here."""
+    known: tuple[Diagnosis, ...] = getattr(est, "diagnoses", ())
+    pairs = zip(est.names, found, strict=True)
+    return tuple(replace(known[j], functional=name) for name, j in pairs if j is not None and j < len(known))
+
+
+def _recognised(est: Estimate, fit: Fit | None, known: tuple[Functional, ...], k: int) -> int | None:
+    """Which functional number k is, told by its plug-in values: contrasts rearrange what was asked for."""
     if fit is None:
         return None
-    known = tuple(getattr(est, "functionals", ()))
     seen = est.scores.plugin[0, :_COMPARED, k]
     for j in sorted(range(len(known)), key=lambda j: j != k):  # its own place first
         values = evaluate(known[j], fit.fields[0, :_COMPARED].astype(np.float64), fit.data.grid)
         if np.allclose(values, seen, rtol=1e-9, atol=1e-12 * (np.abs(seen).max() or 1.0)):
-            return known[j]
+            return j
     return None
 
 
 def _corrections(est: Estimate) -> tuple[str, ...]:
-    return (est.correction,) if isinstance(est.correction, str) else est.correction
+    return (est.correction,) * len(est) if isinstance(est.correction, str) else est.correction
 
 
-def _warnings(est: Estimate) -> tuple[str, ...]:
-    if PlugIn.label in _corrections(est):
-        bare = "No correction was made: this interval knows nothing of the operator's error and can be far too narrow."
-        return (bare, *est.notes)
-    return est.notes
+def _warnings(est: Estimate, diagnoses: tuple[Diagnosis, ...]) -> tuple[Warned, ...]:
+    out = []
+    bare = tuple(name for name, c in zip(est.names, _corrections(est), strict=True) if c == PlugIn.label)
+    if bare:
+        out.append(Warned("No correction was made: the interval knows nothing of the operator's error.", bare))
+    out += [Warned(note, tuple(d.functional for d in diagnoses if note in d.warnings)) for note in est.notes]
+    return tuple(out)
 
 
 def tests_zero(content: Content) -> bool:

@@ -50,8 +50,8 @@ def figure(caption: str, *pictures: str, kind: str = "") -> str:
     return f"<figure{_class(kind)}><div>{''.join(pictures)}</div><figcaption>{caption}</figcaption></figure>"
 
 
-def details(title: str, *parts: str) -> str:
-    return f"<details><summary>{esc(title)}</summary>{''.join(parts)}</details>"
+def details(title: str, *parts: str, open_: bool = False) -> str:
+    return f"<details{' open' if open_ else ''}><summary>{esc(title)}</summary>{''.join(parts)}</details>"
 
 
 def code(text: str, label: str) -> str:

@@ -16,8 +16,8 @@ from dope.reports.markup import esc
 from dope.reports.style import CSS
 from dope.reports.words import listed
 
-_SECTIONS = (sections.asked, sections.answer, sections.fields, sections.weights, sections.scores, sections.made,
-             sections.data)  # fmt: skip
+_SECTIONS = (sections.asked, sections.answer, sections.trust, sections.fields, sections.weights, sections.scores,
+             sections.made, sections.data)  # fmt: skip
 
 
 def report(
@@ -40,12 +40,7 @@ def report(
     """
     if not isinstance(estimate, Estimate):
         raise DataError(f"report needs an estimate, got {type(estimate).__name__}: pass what fit.estimate(...) gives.")
-    known = dict(truth or {})
-    strange = [name for name in known if name not in estimate.names]
-    if strange:
-        raise DataError(f"truth names {listed(strange)}, but the estimate has {listed(estimate.names)}.")
-    if not all(np.isscalar(v) and np.isfinite(float(v)) for v in known.values()):
-        raise DataError("truth maps names to finite numbers.")
+    known = _truth(truth or {}, estimate.names)
     file = Path(path)
     if file.is_dir():
         raise DataError(f"{file} is a folder: give the report a file name, e.g. {file / 'report.html'}.")
@@ -53,6 +48,19 @@ def report(
     content = gather(estimate, known)
     file.write_text(_page(content, title), encoding="utf-8")
     return file
+
+
+def _truth(truth: Mapping[str, float], names: tuple[str, ...]) -> dict[str, float]:
+    strange = [name for name in truth if name not in names]
+    if strange:
+        raise DataError(f"truth names {listed(strange)}, but the estimate has {listed(names)}.")
+    try:
+        known = {name: float(value) for name, value in truth.items()}
+    except (TypeError, ValueError):
+        known = {"": float("nan")}
+    if not np.isfinite(list(known.values())).all():
+        raise DataError("truth maps names to finite numbers.")
+    return known
 
 
 def _page(content: Content, title: str | None) -> str:

@@ -1,4 +1,7 @@
-"""The sections of a report, in their order. Each is a function from the content to HTML, empty where it does not apply."""
+"""The sections of a report, in their order.
+
+Each is a function from the content to HTML, empty where it does not apply.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from dope.diagnostics import Check
 from dope.inference import Estimate
 from dope.inference.tables import facts
 from dope.reports import plots
-from dope.reports.content import Content, tests_zero
+from dope.reports.content import Content, Warned, tests_zero
 from dope.reports.markup import (
     Html,
     bullets,
@@ -29,7 +33,6 @@ from dope.reports.markup import (
 from dope.reports.plots.fields import limits
 from dope.reports.svg import inline
 from dope.reports.words import domain, listed, number, probability
-from dope.scores import Prediction
 
 # More functionals than these are in the table, and in the forest, but get no histogram.
 _HISTOGRAMS = 12
@@ -63,8 +66,8 @@ def _caveat(c: Content) -> str:
     parts = [
         paragraph(
             "The target is E[g(S0(A))]: g of the solution that the input determines, averaged over inputs. "
-            "Where inputs determine each unit's solution (a simulator, a law with every coefficient given), that is the "
-            "mean of the units' own g."
+            "Where inputs determine each unit's solution (a simulator, a law with every coefficient given), that is "
+            "the mean of the units' own g."
         )
     ]
     if curved or unknown:
@@ -74,7 +77,7 @@ def _caveat(c: Content) -> str:
             whose += [" for " if curved else "For ", bold(unknown), ", if curved in the field,"]
         parts.append(
             paragraph(
-                Html("<strong>Where inputs explain the solutions only in part</strong> (patients, sensors in the field), "),
+                Html("<strong>Where inputs explain the solutions only in part</strong> (patients, sensors outdoors), "),
                 "S0(A) is the conditional mean solution: the average over all units with the same input. ",
                 *whose,
                 " the number is then not the mean of the individual g, and can lie far from it.",
@@ -91,40 +94,39 @@ def answer(c: Content) -> str:
     tested = tests_zero(c)
     head += ["p (value 0)"] if tested else []
     head += ["Correction"]
-    flag = ' <a href="#warnings" title="read the warnings below"><span aria-hidden="true">&#9888;</span>' \
-           '<span hidden>see warnings</span></a>' if c.warnings else ""  # fmt: skip
     body = []
     for r in c.rows:
         low, high = number(r["low"]), number(r["high"])
         cells: list[object] = [
             r["name"],
             Html(f'<strong class="answer">{esc(number(r["estimate"]))}</strong>'),
-            Html(f"{esc(low)} to {esc(high)}{flag}"),
+            _flagged(f"{low} to {high}") if any(w.concerns(r["name"]) for w in c.warnings) else f"{low} to {high}",
             number(r["se"]),
             number(r["plugin"]),
         ]
         if c.truth:
-            cells.append(number(float(c.truth[r["name"]])) if r["name"] in c.truth else "–")
+            cells.append(number(c.truth[r["name"]]) if r["name"] in c.truth else "–")
         if tested:
             cells.append(probability(r["p"]))
         body.append([*cells, r["correction"]])
-    warnings = note("Warnings: read together with the intervals", bullets(c.warnings), kind="warn")
+    warnings = note("Warnings: read together with the intervals", bullets(_said(w, c) for w in c.warnings), kind="warn")
     size = (4.8, 0.4 + 0.72 * len(c.rows))
 
     def draw(fig: Any) -> None:
         plots.forest(c.est, fig.subplots(len(c.rows), 1, squeeze=False)[:, 0], truth=c.truth, legend=False)
 
     spoken = "; ".join(
-        f"{r['name']}: debiased {number(r['estimate'])}, interval {number(r['low'])} to {number(r['high'])}, "
-        f"plug-in {number(r['plugin'])}" + (f", truth {number(float(c.truth[r['name']]))}" if r["name"] in c.truth else "")
+        f"{r['name']}: estimate {number(r['estimate'])}, interval {number(r['low'])} to {number(r['high'])}, "
+        f"plug-in {number(r['plugin'])}"
         for r in c.rows
     )
-    legend = key("dot", f"{'debiased' if c.corrected else 'estimate'}, with {c.level} interval") + key("square", "plug-in")
+    what = "debiased" if c.corrected else "estimate"
+    legend = key("dot", f"{what}, with {c.level} interval") + key("square", "plug-in")
     legend += key("dash", "truth") if c.truth else ""
     return section(
         "answer",
         "The answer",
-        table(f"{'Debiased estimates' if c.corrected else 'Estimates'} with {c.level} intervals, from {c.est.n} units", head, body),
+        table(f"Estimates with {c.level} intervals, from {c.est.n} units", head, body),
         f'<div id="warnings">{warnings}</div>' if c.warnings else "",
         paragraph(
             "Plug-in: the mean over units of g of the predicted field, the prediction believed as it is. Debiased: the "
@@ -133,6 +135,39 @@ def answer(c: Content) -> str:
         ),
         figure(legend, inline("forest", spoken, size, draw)),
     )
+
+
+def _flagged(interval: str) -> Html:
+    return Html(
+        f'<span class="flagged">{esc(interval)} <a href="#warnings" title="read the warnings below" '
+        'aria-label="see warnings">&#9888;</a></span>'
+    )
+
+
+def _said(w: Warned, c: Content) -> Html:
+    text = w.text[:1].upper() + w.text[1:]
+    return Html(f"<strong>{esc(listed(w.names))}.</strong> {esc(text)}" if w.names and len(c.est) > 1 else esc(text))
+
+
+def trust(c: Content) -> str:
+    if c.fit is None:
+        return ""
+    parts = []
+    for d in c.diagnoses:
+        found: list[object] = [_check(k) for k in d.checks]
+        if d.smoothing is not None:
+            found.append(f"smoothing: the smooth functional lies {d.smoothing:+.3g} from the hard one on these fields")
+        parts.append(details(d.verdict, bullets(found), open_=not d.passed))
+    unchecked = [name for name in c.est.names if name not in {d.functional for d in c.diagnoses}]
+    if unchecked:
+        parts.append(paragraph(f"Not checked: {listed(unchecked)}."))
+    about = "What the observations themselves say about the weights and the operator; the truth is not needed for it."
+    return section("trust", "Can it be trusted?", paragraph(about), *parts)
+
+
+def _check(k: Check) -> Html:
+    told = f"<strong>{'passed' if k.passed else 'FAILED'}</strong> {esc(k.name)}: {esc(k.words)}"
+    return Html(told if k.passed else f"{told}. What to do: {esc(k.remedy)}")
 
 
 def fields(c: Content) -> str:
@@ -166,8 +201,8 @@ def fields(c: Content) -> str:
         "fields",
         "Predicted fields and observations",
         paragraph(
-            f"{len(chosen)} of {len(p.data)} units, predicted {who}, ordered from the closest to the farthest: rms is the "
-            "root mean square of observation less prediction."
+            f"{len(chosen)} of {len(p.data)} units, predicted {who}, ordered from the closest to the farthest: rms "
+            "is the root mean square of observation less prediction."
         ),
         figure(legend, *pictures, kind="many"),
     )
@@ -178,13 +213,10 @@ def weights(c: Content) -> str:
         return ""
     title = "Design and weights"
     data = c.prediction.data
-    if c.est.weights not in ("shared", "design"):
+    p = c.prediction
+    if p.xi is None:
         return section("weights", title, paragraph(
             f"Weights: {c.est.weights}, learned anew for each functional; they are not drawn here."))  # fmt: skip
-    p = c.prediction
-    if c.est.weights == "design":
-        assert data.design is not None
-        p = Prediction(data, p.field, data.design.inverse_weight(data.grid, data.counts))
     at = np.where(data.observed, p.xi_at_points, 0.0)
     unit = p.average(at)[data.counts > 0]
     share = at.sum() ** 2 / (data.observed.sum() * (at**2).sum())
@@ -202,21 +234,23 @@ def weights(c: Content) -> str:
     else:
         legend = "Image: mean weight over units. " + ("Rings: observation points." if data.grid.ndim == 2 else "")
         scale = " A weight of 1 means sampling as dense as the reference measure."
+    label = f"Weights over the domain and density of points; effective share {100 * share:.0f} %"
+    size = (4.8, 2.5) if data.grid.ndim == 1 else (4.6, 3.6)
+    mean = (
+        f"{unit.mean():.3f} at the observed points (standard error {spread:.3f}); 1 where weights are right on average"
+    )
+    effective = f"{100 * share:.0f} % of {int(data.counts.sum())} observations; 100 % where all weigh the same"
     return section(
         "weights",
         title,
         paragraph(
-            f"The weights ({c.est.weights}, {origin}) make uneven observations count as if they lay evenly over the domain.",
+            f"The weights ({c.est.weights}, {origin}) make uneven observations count as if they lay evenly over the ",
+            "domain.",
             scale,
         ),
-        figure(legend, inline("weights", f"Weights over the domain and density of points; effective share {100 * share:.0f} %",
-                              (4.8, 2.5) if data.grid.ndim == 1 else (4.6, 3.6),
-                              lambda fig: plots.weights(p, fig.subplots()))),
-        definitions([
-            ("Mean weight", f"{unit.mean():.3f} at the observed points (standard error {spread:.3f}); 1 where weights are right on average"),
-            ("Effective share", f"{100 * share:.0f} % of {int(data.counts.sum())} observations; 100 % where all weigh the same"),
-        ]),
-    )  # fmt: skip
+        figure(legend, inline("weights", label, size, lambda fig: plots.weights(p, fig.subplots()))),
+        definitions([("Mean weight", mean), ("Effective share", effective)]),
+    )
 
 
 def scores(c: Content) -> str:
@@ -255,7 +289,7 @@ def made(c: Content) -> str:
     named = {"operator": "Operator", "seed": "Seed", "recipe": "Recipe", "device": "Device", "versions": "Versions"}
     pairs += [(label, _plain(meta[k])) for k, label in named.items() if k in meta]
     if "seconds" in meta:
-        pairs.append(("Training time", f"{meta['seconds']:.1f} s" if isinstance(meta["seconds"], float) else meta["seconds"]))
+        pairs.append(("Training time", f"{meta['seconds']} s"))
     known = {*named, "seconds", "folds", "repeats"}
     pairs += [(str(k).capitalize(), _plain(v)) for k, v in meta.items() if k not in known]
     return section("made", "How it was made", definitions(pairs))

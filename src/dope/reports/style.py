@@ -32,6 +32,7 @@ th:first-child {{ text-align: left; padding-left: 0; overflow-wrap: anywhere; }}
 thead th {{ border-bottom: 2px solid var(--muted); font-size: .88rem; vertical-align: bottom; }}
 td {{ white-space: nowrap; }}
 td.words, td:last-child {{ white-space: normal; }}
+.flagged {{ background: var(--warn); padding: .1rem .3rem; margin-right: -.3rem; border-radius: .2rem; }}
 strong.answer {{ color: var(--debiased); font-size: 1.06em; }}
 dl div {{ display: grid; grid-template-columns: 11rem 1fr; gap: .2rem 1rem; padding: .3rem 0; }}
 dl div + div {{ border-top: 1px solid var(--rule); }}
@@ -39,7 +40,8 @@ dt {{ font-weight: 600; overflow-wrap: anywhere; }}
 dd {{ margin: 0; overflow-wrap: anywhere; }}
 figure {{ margin: 1rem 0; }}
 figcaption {{ font-size: .92rem; max-width: 46rem; margin-top: .3rem; }}
-.many > div {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr)); gap: .8rem 1.2rem; }}
+.many > div {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr));
+  gap: .8rem 1.2rem; }}
 .plot {{ display: block; width: 100%; height: auto; font-family: inherit; }}
 .plot * {{ stroke-linejoin: round; stroke-linecap: butt; }}
 .key {{ display: inline-block; margin-right: 1.1rem; white-space: nowrap; }}

@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 
 from dope.reports.palette import LIGHT, as_variables
 
+# Families of settings that a session may have changed.
+_STYLED = ("axes", "figure", "font", "grid", "hist", "lines", "patch", "path", "scatter", "text", "xtick", "ytick")
 _NAMESPACE = re.compile(r"^\{.*\}")
 _HEX = re.compile(r"#[0-9a-f]{6}")
 _REFERENCE = re.compile(r"#([\w.-]+)")
@@ -53,9 +55,6 @@ def drawing():
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
             yield
-
-
-_STYLED = {"font", "axes", "figure", "text", "xtick", "ytick", "lines", "patch", "hist", "legend", "grid", "path", "scatter"}
 
 
 def inline(name: str, label: str, size: tuple[float, float], draw: Callable[[Figure], object]) -> str:

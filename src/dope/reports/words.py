@@ -71,9 +71,9 @@ def _words(g: Functional, grid: Grid) -> str:
             place, width = (", ".join(f"{v:g}" for v in w) for w in (g.place, g.width))
             return f"value of the field near ({place}): its mean under a Gaussian window of width {width}"
         case fn.SoftMax():
-            return f"smooth maximum of the field: log-mean-exp of sharpness {g.sharpness:g}, which lies below the maximum"
+            return f"smooth maximum of the field: log-mean-exp of sharpness {g.sharpness:g}, below the maximum"
         case fn.SoftMin():
-            return f"smooth minimum of the field: log-mean-exp of sharpness {g.sharpness:g}, which lies above the minimum"
+            return f"smooth minimum of the field: log-mean-exp of sharpness {g.sharpness:g}, above the minimum"
         case fn.Flux():
             where = f"across the {g.boundary} face" if g.boundary else ("through a region" if g.region else "")
             return f"mean flux density −k ∂u/∂x of the field along axis {g.axis} {where}".rstrip()

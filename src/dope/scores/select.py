@@ -35,8 +35,8 @@ def choose(
     if correction == "exact":
         if not integral:
             raise DataError(
-                f"the exact correction needs an integral functional, {g.name!r} is not one: use correction='one-step', or "
-                "write g as dope.Integral(phi)."
+                f"the exact correction needs an integral functional, {g.name!r} is not one: use correction='one-step', "
+                "or write g as dope.Integral(phi)."
             )
         if prediction.xi is None:
             raise DataError("the exact correction needs the design factor xi, which weights='direct' does not learn.")
@@ -51,8 +51,8 @@ def choose(
     left = exact.noise_left(g, prediction)
     if left > _NEGLIGIBLE * se:
         return OneStep(), (
-            f"{g.name} is too steep for the noise (sd {np.sqrt(exact.sigma2):.3g}): the exact correction would keep a noise bias of "
-            f"{left / se:.2g} standard errors"
+            f"{g.name} is too steep for the noise (sd {np.sqrt(exact.sigma2):.3g}): the exact correction would keep a noise "
+            f"bias of {left / se:.2g} standard errors"
         )
     return exact, f"{g.name} is an integral functional; noise sd {np.sqrt(exact.sigma2):.3g} removed"
 

@@ -33,7 +33,9 @@ class Scores:
 
     def __post_init__(self) -> None:
         if self.plugin.ndim != 3 or self.plugin.shape != self.correction.shape:
-            raise ValueError(f"plugin {self.plugin.shape} and correction {self.correction.shape} must both be (R, n, G).")
+            raise ValueError(
+                f"plugin {self.plugin.shape} and correction {self.correction.shape} must both be (R, n, G)."
+            )
         repeats, n, count = self.plugin.shape
         if self.fold.shape != (repeats, n) or len(self.ids) != n or len(self.names) != count:
             raise ValueError("fold must be (R, n), ids (n,) and names (G,).")

@@ -52,8 +52,8 @@ class Ensemble:
             except RuntimeError as error:
                 self.stackable = False
                 warnings.warn(
-                    f"{type(self.module).__name__} cannot be stacked ({str(error).splitlines()[0]}): its networks run one "
-                    "after another, which is slower and gives the same result.",
+                    f"{type(self.module).__name__} cannot be stacked ({str(error).splitlines()[0]}): its networks run "
+                    "one after another, which is slower and gives the same result.",
                     stacklevel=2,
                 )
         count = len(inputs)

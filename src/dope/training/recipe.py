@@ -55,7 +55,7 @@ class Recipe:
 
     def steps(self, units: int) -> int:
         """Optimiser steps for a network with this many training units."""
-        return min(self.epochs * max(1, round(units / self.batch)), self.max_steps)
+        return min(self.epochs * math.ceil(units / self.batch), self.max_steps)
 
     def rate_at(self, step: int, steps: int) -> float:
         """The learning rate of step number `step` of `steps`."""

@@ -79,6 +79,7 @@ def train(
                 recipe,
                 count,
                 device,
+                all(part.stackable for part in parts),  # once a group could not be stacked, no other is tried
                 lambda step, base=done: progress(what, base + step, total),
             )
         )
@@ -87,13 +88,14 @@ def train(
     return parts[0] if len(parts) == 1 else Ensemble.joined(parts, order)
 
 
-def _train_group(make, loss, selection, shared, own, tasks, recipe, steps, device, tick) -> Ensemble:
+def _train_group(make, loss, selection, shared, own, tasks, recipe, steps, device, stackable, tick) -> Ensemble:
     modules = []
     with _RANDOM, torch.random.fork_rng(devices=[]):
         for task in tasks:
             torch.manual_seed(task.seed)
             modules.append(make(task))
     ensemble = Ensemble.of(modules, device)
+    ensemble.stackable = stackable
     parameters = {k: v.requires_grad_() for k, v in ensemble.parameters.items()}
     leaves = list(parameters.values())
     optimiser = torch.optim.Adam(leaves, lr=recipe.rate, weight_decay=recipe.weight_decay, fused=True)
@@ -182,7 +184,9 @@ class _Feed:
         self.longest = max(sizes)
         self.validation_sizes = torch.as_tensor(sizes, device=device, dtype=torch.float64)
         self.row = torch.arange(len(tasks), device=device)[:, None]
-        self.own_train = {k: _padded([v[: len(t.train)] for v, t in zip(vs, tasks, strict=True)], device) for k, vs in own.items()}
+        self.own_train = {
+            k: _padded([v[: len(t.train)] for v, t in zip(vs, tasks, strict=True)], device) for k, vs in own.items()
+        }
         self.own_validate = {
             k: _padded([v[len(t.train) :] for v, t in zip(vs, tasks, strict=True)], device) for k, vs in own.items()
         }

@@ -25,6 +25,11 @@ def figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """The axes handed in, or new ones."""
+    return figure(width, height).add_subplot() if ax is None else ax
+
+
 def open_frame(ax: Axes) -> None:
     """No box around the data: two spines are enough to read positions from."""
     ax.spines[["top", "right"]].set_visible(False)

@@ -44,7 +44,8 @@ def representative(prediction: Prediction, count: int) -> list[int]:
     error = residual_rms(prediction)
     order = np.argsort(np.where(np.isfinite(error), error, np.inf), kind="stable")
     observed = order[: max(1, int(np.isfinite(error).sum()))]
-    return [int(observed[i]) for i in np.unique(np.linspace(0, len(observed) - 1, min(count, len(observed))).round().astype(int))]
+    ranks = np.linspace(0, len(observed) - 1, min(count, len(observed))).round().astype(int)
+    return [int(i) for i in observed[np.unique(ranks)]]
 
 
 def residual_rms(prediction: Prediction) -> np.ndarray:
@@ -64,7 +65,7 @@ def field(
     prediction: Prediction, unit: int, ax: Axes | None = None, *, limits: tuple[float, float] | None = None
 ) -> Axes:
     """The predicted field of one unit: a line in 1-D, an image in 2-D, the middle slice in more dimensions."""
-    ax = canvas.figure(3.2, 2.4).subplots() if ax is None else ax
+    ax = canvas.axes(ax, 3.2, 2.4)
     data, error = prediction.data, residual_rms(prediction)[unit]
     low, high = _range(limits, prediction, unit)
     canvas.heading(ax, f"unit {data.ids[unit]}, rms {error:.2g}" if np.isfinite(error) else f"unit {data.ids[unit]}",

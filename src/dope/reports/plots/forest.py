@@ -65,7 +65,8 @@ def _draw(
         if np.isfinite(ends).all():
             ax.plot(ends, [y, y], color=LIGHT.debiased, linewidth=2.2, solid_capstyle="butt", marker="|", markersize=9)
         else:
-            ax.annotate("no bounded interval", (row["estimate"], y), (0, 8), textcoords="offset points", fontsize="small")
+            at = (row["estimate"], y)
+            ax.annotate("no bounded interval", at, (0, 8), textcoords="offset points", fontsize="small")
         label = f"debiased, {100 * level:g} % interval" if first else None
         ax.plot(row["estimate"], y, "o", color=LIGHT.debiased, markersize=7, label=label)
         hollow = {"markerfacecolor": "none", "markeredgecolor": LIGHT.plugin, "markeredgewidth": 1.6}

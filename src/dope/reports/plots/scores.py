@@ -19,7 +19,7 @@ def scores(est: Estimate, ax: Axes | None = None, functional: int | str = 0) -> 
 
     functional : name or position, where there are several.
     """
-    ax = canvas.figure(3.6, 2.4).subplots() if ax is None else ax
+    ax = canvas.axes(ax, 3.6, 2.4)
     k = est.names.index(functional) if isinstance(functional, str) else range(len(est))[functional]
     row = records(est, est.level)[k]
     # over repeats each unit has several scores; their median is what the estimate is built from

@@ -22,7 +22,7 @@ def weights(prediction: Prediction, ax: Axes | None = None) -> Axes:
     units and a band from its 5 % to its 95 % quantile. Where points are twice as dense, the weight should be a half.
     In 2-D: the mean weight as an image, with the points; in more dimensions its middle slice.
     """
-    ax = canvas.figure(4.8, 3.0).subplots() if ax is None else ax
+    ax = canvas.axes(ax, 4.8, 3.0)
     if prediction.xi is None:
         raise ValueError("directly learned weights have no design factor to draw")
     if prediction.data.grid.ndim > 1:
@@ -36,7 +36,8 @@ def _curves(ax: Axes, data: OperatorData, xi: np.ndarray) -> Axes:
     edges, density = relative_density(data)
     ax.stairs(density, edges, fill=True, color=LIGHT.shade, label="density of points")
     low, high = np.quantile(xi, [0.05, 0.95], axis=0)
-    ax.fill_between(nodes, low, high, color=LIGHT.debiased, alpha=0.25, linewidth=0, label="weights, 5 % to 95 % of units")
+    band = "weights, 5 % to 95 % of units"
+    ax.fill_between(nodes, low, high, color=LIGHT.debiased, alpha=0.25, linewidth=0, label=band)
     ax.plot(nodes, xi.mean(0), color=LIGHT.debiased, linewidth=2, label="weights, mean")
     ax.axhline(1, color=LIGHT.muted, linewidth=1, linestyle=(0, (2, 2)))
     ax.set_ylim(0, 1.08 * max(float(density.max()), float(high.max()), 1.0))

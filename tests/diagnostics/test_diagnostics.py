@@ -1,0 +1,153 @@
+"""Diagnostics against truths that are known, and verdicts that follow from them."""
+
+import numpy as np
+import pytest
+
+import dope
+from dope.diagnostics import balance, diagnose, operator_error, overlap, remainder
+from dope.diagnostics.balance import directions
+from dope.functionals.base import evaluate
+from dope.scores import Exact, OneStep, PlugIn, Prediction
+from tests.helpers import GRIDS
+from tests.scores.test_corrections import GRID, TAT, X, world
+
+WRONG = 0.25 * np.cos(2 * np.pi * X) + 0.1
+FUNCTIONALS = [
+    TAT,
+    dope.Energy(),
+    dope.SoftMax(2.0),
+    dope.Mean() * dope.Mean(),
+    dope.functional(lambda u, grid: u.square().mean() * u.mean(), name="own"),
+]
+
+
+@pytest.fixture(scope="module")
+def many():
+    return world(n=3000, k=20, noise=0.1)
+
+
+@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
+def test_directions_hold_the_constant_and_are_few(grid):
+    names, fields = directions(grid)
+    assert names[0] == "constant"
+    np.testing.assert_array_equal(fields[0], 1)
+    assert fields.shape == (len(names), *grid.shape)
+    assert len(names) <= 9
+
+
+def test_the_operator_s_error_is_found_without_the_truth(many):
+    u, data, xi = many
+    p = Prediction(data, u + WRONG, xi)
+    found = operator_error(p, p.xi_at_points)
+    expected = np.sqrt(GRID.mean(WRONG**2))
+    assert found.rmse == pytest.approx(expected, rel=0.05)  # 60 000 points
+    assert found.relative == pytest.approx(expected / u.std(), rel=0.05)
+    assert found.noise == pytest.approx(0.1, rel=0.1)
+
+
+def test_a_perfect_operator_has_no_error(many):
+    u, data, xi = many
+    p = Prediction(data, u, xi)
+    assert operator_error(p, p.xi_at_points).rmse < 0.02
+
+
+@pytest.mark.parametrize("g", FUNCTIONALS, ids=str)
+def test_the_remainder_is_what_the_one_step_leaves(many, g):
+    """Against the second-order term itself: g(S0) - g(S) - Dg(S0 - S) up to third order, for a small error."""
+    u, data, xi = many
+    field = u + WRONG
+    p = Prediction(data, field, xi)
+    value, se = remainder(g, p, p.xi_at_points)
+    chosen = np.linspace(0, len(u) - 1, 256).astype(int)  # the units that are looked at
+    # symmetric differences cancel the third order: (g(S + d) + g(S - d)) / 2 - g(S), d = S0 - S
+    half = (evaluate(g, u[chosen], GRID) + evaluate(g, (field + WRONG)[chosen], GRID)) / 2 - evaluate(
+        g, field[chosen], GRID
+    )
+    assert abs(value - half.mean()) < 3 * se + 0.05 * abs(half.mean())
+    assert 3 * se < 2 * abs(half.mean())  # so that the check says something
+
+
+def test_linear_functionals_leave_nothing(many):
+    u, data, xi = many
+    p = Prediction(data, u + WRONG, xi)
+    assert remainder(dope.Mean(), p, p.xi_at_points) == (0.0, 0.0)
+
+
+def test_right_weights_balance_and_wrong_ones_do_not(many):
+    u, data, xi = many
+    good = balance(dope.Mean(), Prediction(data, u, xi))
+    assert np.abs(good.z).max() < 4
+    bad = balance(dope.Mean(), Prediction(data, u, np.ones_like(xi)))
+    # points follow 1 + 0.8 (2x - 1): even weights overstate P1 by 0.8 / 3 and leave the constant alone
+    assert bad.names[1] == "P1"
+    assert bad.size[1] == pytest.approx(0.8 / 3, abs=0.02)
+    assert abs(bad.z[0]) < 1e-6
+    assert bad.z[1] > 20
+
+
+def test_overlap_of_even_and_of_lone_weights(many):
+    u, data, _ = many
+    p = Prediction(data, u, np.ones_like(u))
+    even = overlap(p.xi_at_points, p)
+    assert even.effective == pytest.approx(1)
+    assert even.largest == pytest.approx(1 / 60_000)
+    lone = np.zeros(data.observed.shape)
+    lone[0, 0] = 1
+    assert overlap(lone, p).effective == pytest.approx(1 / 60_000)
+    assert overlap(lone, p).largest == 1
+
+
+def verdict(g, shift, method, *, xi=None, n=300):
+    u, data, right = world(n=n, k=20, noise=0.02)
+    p = Prediction(data, u + shift * (1 + np.cos(2 * np.pi * X)), right if xi is None else xi(right))
+    plugin = evaluate(g, p.field, GRID)
+    c, _ = method(g, p, plugin)
+    return diagnose(g, p, correction=method, se=(plugin + c).std(ddof=1) / np.sqrt(n))
+
+
+def failed(d):
+    return {c.name for c in d.checks if not c.passed}
+
+
+def test_verdicts():
+    good = verdict(TAT, 0.02, OneStep())
+    assert good.passed
+    assert good.warnings == ()
+    assert "nothing speaks against" in str(good)
+    poor = verdict(dope.SoftMax(6.0), 0.4, OneStep())
+    assert {"remainder", "operator error"} <= failed(poor)
+    assert "do not trust" in str(poor)
+    assert all("correction" in w or "operator" in w for w in poor.warnings)
+    assert verdict(TAT, 0.4, Exact(4e-4)).passed  # no remainder to fear
+    assert failed(verdict(TAT, 0.2, PlugIn())) == {"plug-in bias"}
+    assert "balance" in failed(verdict(TAT, 0.02, OneStep(), xi=np.ones_like))
+    narrow = verdict(TAT, 0.02, OneStep(), xi=lambda xi: np.where(np.arange(64) == 60, 60.0, 1e-3) * np.ones_like(xi))
+    assert "overlap" in failed(narrow)
+
+
+def test_a_diagnosis_as_a_table():
+    d = verdict(dope.SoftMax(6.0), 0.4, OneStep())
+    frame = d.to_frame()
+    assert list(frame.index) == [c.name for c in d.checks]
+    assert (frame.verdict == "FAILED").any()
+    assert "<pre>" in d._repr_html_()
+
+
+def test_smoothing_is_measured_on_the_predicted_fields():
+    d = verdict(dope.SoftMax(6.0), 0.02, OneStep())
+    assert d.smoothing < 0
+    assert verdict(dope.Energy(), 0.02, OneStep()).smoothing is None
+
+
+def test_warnings_stand_beside_the_interval():
+    w = dope.benchmarks.pharmacokinetics(rho=0.5, size=32, points=10)
+    model = dope.DOPE(
+        operator=dope.FNO(width=8, modes=4, layers=2), folds=2, recipe=dope.Recipe(epochs=1), device="cpu"
+    )
+    fit = model.fit(w.sample(24, seed=0).data, progress=False)
+    est = fit.estimate(dope.SoftMax(6.0))
+    assert not est.diagnoses[0].passed
+    assert not fit.diagnose(dope.SoftMax(6.0)).passed
+    text = " ".join(est.summary().split())
+    for warning in est.diagnoses[0].warnings:
+        assert " ".join(warning.split()) in text
