@@ -6,9 +6,11 @@ import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dope.reports.clean import clean
+
 
 def esc(text: object) -> str:
-    return html.escape(str(text), quote=True)
+    return html.escape(clean(text), quote=True)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import matplotlib
 from matplotlib.figure import Figure
 
+from dope.reports.clean import clean
 from dope.reports.palette import LIGHT, as_variables
 
 # Families of settings that a session may have changed.
@@ -24,8 +25,6 @@ _GEOMETRY = ("d", "x", "y", "width", "height", "transform")
 _BLACK = "#000000"
 # How far a page may magnify a picture before its letters look out of place.
 _LARGEST = 1.15
-# Control characters may stand in a user's names but not in XML.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 @contextmanager
@@ -68,14 +67,14 @@ def inline(name: str, label: str, size: tuple[float, float], draw: Callable[[Fig
         draw(fig)
         text = io.StringIO()
         fig.savefig(text, format="svg", transparent=True, dpi=144)
-    root = ET.fromstring(_CONTROL.sub("", text.getvalue()))
+    root = ET.fromstring(text.getvalue())
     _slim(root, name)
     # A viewBox alone lets the page choose the width; max-width keeps small pictures at their own scale.
     box = root.attrib["viewBox"]
     width = float(box.split()[2])
     root.attrib.clear()
     root.attrib.update({
-        "viewBox": box, "class": "plot", "role": "img", "aria-label": label,
+        "viewBox": box, "class": "plot", "role": "img", "aria-label": clean(label),
         "style": f"max-width: {width * 4 / 3 * _LARGEST:.0f}px",
     })  # fmt: skip
     return ET.tostring(root, encoding="unicode")

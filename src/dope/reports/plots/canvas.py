@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from dope.data import Grid
+from dope.reports.clean import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +38,7 @@ def open_frame(ax: Axes) -> None:
 
 def heading(ax: Axes, text: str, **how: Any) -> None:
     # a user's "$" is a dollar, not the beginning of a formula
-    ax.set_title(text, loc="left", parse_math=False, **how)
+    ax.set_title(clean(text), loc="left", parse_math=False, **how)
 
 
 def coordinate(grid: Grid, axis: int = 0) -> str:

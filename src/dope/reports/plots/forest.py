@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from dope.inference import Estimate
 from dope.inference.tables import records
+from dope.reports.clean import clean
 from dope.reports.palette import LIGHT
 from dope.reports.plots import canvas
 
@@ -82,6 +83,6 @@ def _draw(
         ax.set_yticks([])
         canvas.heading(ax, textwrap.shorten(rows[0]["name"], 60, placeholder=" ..."), fontsize="medium")
     else:
-        names = [textwrap.fill(row["name"], 24) for row in rows]
+        names = [textwrap.fill(clean(row["name"]), 24) for row in rows]
         ax.set_yticks([-k for k in range(len(rows))], names, parse_math=False)
         ax.tick_params(axis="y", length=0)
