@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -13,7 +14,7 @@ import torch
 
 from dope.data import DataError, OperatorData
 from dope.fitted import Fit
-from dope.nuisances import Plan, fit_solution, fit_weights, out_of_fold
+from dope.nuisances import Plan, fit_solution, fit_weights, out_of_fold, weight_network
 from dope.operators import FNO, Operator, Pretrained
 from dope.training import Recipe, progress_bar, resolve_device, single_threaded
 from dope.training.progress import watched
@@ -31,8 +32,8 @@ class DOPE:
     recipe : how networks are trained.
     seed : of everything random.
     device : "auto", "cpu", "cuda", ...
-    weight_operator : the architecture of the weights' networks; an FNO, the operator's own if it is one. The weights
-        follow where points are, which an architecture may miss even where it suits the solution.
+    weight_operator : the architecture of the weights' networks. By default a small FNO that sees little beyond the
+        place itself: a larger one learns which units it trains on before it learns the design.
     """
 
     operator: Operator = field(default_factory=FNO)
@@ -66,14 +67,20 @@ class DOPE:
             group=data.groups,
         )
         device = resolve_device(self.device)
-        weight_operator = self.weight_operator or (self.operator if isinstance(self.operator, FNO) else FNO())
+        weight_operator = self.weight_operator or weight_network(data.grid)
         trained = isinstance(self.operator, Pretrained)
         if trained:
             self.operator.predict(data.inputs[:1], data.grid)  # a wrong layout is found before anything is trained
         begun = time.perf_counter()
         # The two nuisances do not wait for one another; on a CPU with cores to spare they train side by side.
         lanes = 2 if device.type == "cpu" and torch.get_num_threads() > 1 and not trained else 1
-        with single_threaded(device), progress_bar(watched() if progress is None else progress) as tell:
+        stop = threading.Event()
+        with single_threaded(device), progress_bar(watched() if progress is None else progress) as bar:
+
+            def tell(what: str, done: int, total: int) -> None:
+                if stop.is_set():
+                    raise KeyboardInterrupt
+                bar(what, done, total)
 
             def solution():
                 if trained:
@@ -90,7 +97,11 @@ class DOPE:
 
             with ThreadPoolExecutor(lanes) as pool:
                 first, second = pool.submit(solution), pool.submit(weights)
-                (solution_networks, fields), (weight_networks, xi) = first.result(), second.result()
+                try:
+                    (solution_networks, fields), (weight_networks, xi) = first.result(), second.result()
+                except BaseException:  # an interrupt, or one lane failed: the other need not finish
+                    stop.set()
+                    raise
         meta = {
             "operator": repr(self.operator),
             "weight_operator": repr(weight_operator),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from dope.data import DataError, Design, Grid, OperatorData
@@ -63,7 +64,13 @@ def read(path: str | Path, operator: Pretrained | None) -> dict[str, Any]:
     facts = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
     if facts.get("format") != _FORMAT:
         raise DataError(f"{folder} has format {facts.get('format')!r}, this version of dope reads format {_FORMAT}.")
-    arrays = load_file(folder / "fit.safetensors")
+    try:
+        return _assemble(facts, load_file(folder / "fit.safetensors"), operator)
+    except (KeyError, ValueError, TypeError, SafetensorError) as error:
+        raise DataError(f"the fit in {folder} is damaged or incomplete ({error}): save it again.") from error
+
+
+def _assemble(facts: dict[str, Any], arrays: dict[str, np.ndarray], operator: Pretrained | None) -> dict[str, Any]:
     axes = tuple(
         Axis(a["kind"], arrays[f"axis{k}.nodes"], arrays[f"axis{k}.weights"], a["lower"], a["upper"])
         for k, a in enumerate(facts["axes"])

@@ -51,6 +51,21 @@ def test_keeps_exactly_the_modes_asked_for(modes):
         assert (answer > 1e-8) == (k < modes), k
 
 
+def test_a_longer_period_keeps_the_ends_apart():
+    """One and a half turns of the domain are whole turns of a period of two, and none of a period of one."""
+    x = torch.arange(64) / 64
+    wave = torch.cos(3 * torch.pi * x)[None, :, None]
+
+    def rest(period):
+        grid = grid_of((64,))
+        conv = SpectralConv(grid, 1, (6,), signed=False, period=period)
+        reached = conv.back0 @ torch.linalg.lstsq(conv.back0, wave[0], driver="gelsd").solution  # one column is zero
+        return (reached - wave[0]).abs().max()
+
+    assert rest(2.0) < 1e-10
+    assert rest(1.0) > 0.1
+
+
 def test_uneven_nodes_read_the_same_waves():
     # quadrature on uneven nodes is second order: 400 nodes leave an error of order (5/400)^2 for frequency 2
     rng = np.random.default_rng(0)

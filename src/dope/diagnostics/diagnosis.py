@@ -13,7 +13,7 @@ from dope.diagnostics.balance import Balance, balance
 from dope.diagnostics.operator_error import OperatorError, operator_error, remainder
 from dope.diagnostics.overlap import Overlap, overlap
 from dope.diagnostics.smoothing import smoothing_gap
-from dope.functionals import Functional
+from dope.functionals import Functional, Integral
 from dope.functionals.base import evaluate
 from dope.scores import Correction, OneStep, Prediction
 
@@ -103,11 +103,14 @@ def diagnose(g: Functional, prediction: Prediction, *, correction: Correction, s
     even = balance(g, prediction)
     error = operator_error(prediction, factor)
     checks = [_overlap_check(spread), _balance_check(even)]
-    checks.append(_error_check(error, correction.name))
+    remedy = "a better operator, more units or more folds" + (
+        ", or correction='exact'" if isinstance(g, Integral) else ""
+    )
+    checks.append(_error_check(error, correction.name, remedy))
     if correction.name == "none":
         checks.append(_plugin_check(g, prediction))
     elif correction.name != "exact":
-        checks.append(_remainder_check(*remainder(g, prediction, factor), se))
+        checks.append(_remainder_check(*remainder(g, prediction, factor), se, remedy))
     return Diagnosis(g.name, correction.name, tuple(checks), spread, even, error, smoothing_gap(g, prediction))
 
 
@@ -136,11 +139,10 @@ def _balance_check(even: Balance) -> Check:
     return Check("balance", size, _IMBALANCE, size <= _IMBALANCE, words, remedy)
 
 
-def _error_check(error: OperatorError, correction: str) -> Check:
+def _error_check(error: OperatorError, correction: str, remedy: str) -> Check:
     words = f"the operator's error is {100 * error.relative:.0f} % of the spread of the solution"
     # the exact correction has no expansion around the prediction to lose
     passed = error.relative <= _RELATIVE_ERROR or correction == "exact"
-    remedy = "a better operator or more units; for an integral functional, correction='exact'"
     return Check("operator error", error.relative, _RELATIVE_ERROR, passed, words, remedy)
 
 
@@ -160,13 +162,14 @@ def _plugin_check(g: Functional, prediction: Prediction) -> Check:
     )
 
 
-def _remainder_check(value: float, noise: float, se: float) -> Check:
+def _remainder_check(value: float, noise: float, se: float, remedy: str) -> Check:
     ratio = abs(value) / se if se > 0 else float("inf")
+    beyond_chance = abs(value) > 2 * noise
     return Check(
         "remainder",
         ratio,
         _REMAINDER,
-        ratio <= _REMAINDER,
+        ratio <= _REMAINDER or not beyond_chance,
         f"the second-order remainder of the correction is {value:.2g} (se {noise:.1g}), {ratio:.2g} standard errors",
-        "a better operator or more folds; for an integral functional, correction='exact'",
+        remedy,
     )

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 WIDTH = 80
 TARGET = (
     "The target is E[g(S0(A))]: g of the solution that the input determines. Where inputs explain the curves only "
-    "in part, S0(A) is the conditional mean curve, and for a curved g this is not the mean of the individual g."
+    "in part, a curved g has two means: one-step and targeted corrections estimate g of the conditional mean curve, "
+    "the exact correction the mean of the individuals' g."
 )
 
 

@@ -7,7 +7,7 @@ Must hold: folds and inner validation come from the plan alone; a nuisance never
 
 from dope.nuisances.observations import observation_tensors
 from dope.nuisances.plan import Plan, child_seed
-from dope.nuisances.riesz import fit_weights, jvp_form, riesz_loss
+from dope.nuisances.riesz import fit_weights, jvp_form, riesz_loss, weight_network
 from dope.nuisances.solution import fit_solution, out_of_fold, solution_loss
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "out_of_fold",
     "riesz_loss",
     "solution_loss",
+    "weight_network",
 ]

@@ -8,13 +8,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dope.data import OperatorData, interpolate
+from dope.data import Grid, OperatorData, interpolate
 from dope.nuisances.observations import observation_tensors
 from dope.nuisances.plan import Plan
-from dope.operators import FieldNet, Operator
+from dope.operators import FNO, FieldNet, Operator
 from dope.training import Ensemble, Recipe, Task, train
 from dope.training.progress import Progress, no_progress
 from dope.training.trainer import Loss
+
+
+def weight_network(grid: Grid) -> FNO:
+    """The architecture of weights unless the user names another one."""
+    return FNO(width=16, modes=min(4, grid.shape[0] // 2) if grid.ndim == 1 else 1, layers=2)
 
 
 def riesz_loss(beta: Tensor, gradient: Tensor, batch: dict[str, Tensor]) -> Tensor:

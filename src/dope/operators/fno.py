@@ -24,6 +24,8 @@ class FNO(Operator):
     layers : Fourier layers.
     signed : in 2-D and 3-D, centre the frequencies of all axes but the last at zero instead of keeping 0, 1, ...
         only.
+    period : length after which the waves repeat, in lengths of the domain, along axes that are not periodic
+        themselves. With 1 the ends of the domain are neighbours, as in a plain FNO without padding.
     init : "scaled" keeps the size of the signal through the layers (standard deviation 1/sqrt(fan in)), so that a few
         steps already move the field; "torch" is torch's own default, which shrinks it layer by layer.
     """
@@ -32,11 +34,14 @@ class FNO(Operator):
     modes: int | tuple[int, ...] | None = None
     layers: int = 3
     signed: bool = False
+    period: float = 1.25
     init: str = "scaled"
 
     def __post_init__(self) -> None:
         if self.init not in ("scaled", "torch"):
             raise DataError(f"FNO: init must be 'scaled' or 'torch', got {self.init!r}.")
+        if not self.period >= 1:
+            raise DataError(f"FNO: period must be at least 1, got {self.period}.")
 
     def kept(self, grid: Grid) -> tuple[int, ...]:
         """The number of modes kept along each axis of `grid`."""
@@ -55,7 +60,7 @@ class FNO(Operator):
     def core(self, grid: Grid, channels: int) -> nn.Module:
         if grid.ndim > 3:
             raise DataError(f"FNO works in 1, 2 and 3 dimensions, the grid has {grid.ndim}.")
-        core = _FNOCore(grid, channels, self.width, self.kept(grid), self.layers, self.signed)
+        core = _FNOCore(grid, channels, self.width, self.kept(grid), self.layers, self.signed, self.period)
         if self.init == "scaled":
             for layer in (core.lift, *core.pointwise, core.hidden):
                 nn.init.normal_(layer.weight, std=layer.in_features**-0.5)
@@ -64,11 +69,13 @@ class FNO(Operator):
 
 class _FNOCore(nn.Module):
     def __init__(
-        self, grid: Grid, channels: int, width: int, modes: tuple[int, ...], layers: int, signed: bool
+        self, grid: Grid, channels: int, width: int, modes: tuple[int, ...], layers: int, signed: bool, period: float
     ) -> None:
         super().__init__()
         self.lift = nn.Linear(channels, width)
-        self.spectral = nn.ModuleList(SpectralConv(grid, width, modes, signed=signed) for _ in range(layers))
+        self.spectral = nn.ModuleList(
+            SpectralConv(grid, width, modes, signed=signed, period=period) for _ in range(layers)
+        )
         self.pointwise = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
         self.hidden = nn.Linear(width, width)
         self.out = nn.Linear(width, 1)

@@ -22,9 +22,15 @@ def frequencies(modes: int, *, signed: bool) -> np.ndarray:
     return np.arange(modes) - (modes // 2 if signed else 0)
 
 
-def transform(axis: Axis, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Complex matrices: analysis (modes, nodes) and synthesis (nodes, modes) along one axis."""
+def transform(axis: Axis, k: np.ndarray, period: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Complex matrices: analysis (modes, nodes) and synthesis (nodes, modes) along one axis.
+
+    The waves repeat after `period` lengths of the domain. With 1 they are those of the discrete Fourier transform,
+    which takes the ends of the domain for neighbours; where they are not, a longer period keeps them apart.
+    """
     size = len(axis.nodes)
+    if axis.kind != "periodic":
+        k = k / period
     if axis.uniform:
         place = np.arange(size) / size
         share = np.ones(size)
@@ -38,7 +44,7 @@ def transform(axis: Axis, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class SpectralConv(nn.Module):
     """`(B, *grid, C) -> (B, *grid, C)`: keep the chosen modes, mix their channels, go back."""
 
-    def __init__(self, grid: Grid, width: int, modes: tuple[int, ...], *, signed: bool) -> None:
+    def __init__(self, grid: Grid, width: int, modes: tuple[int, ...], *, signed: bool, period: float = 1.0) -> None:
         super().__init__()
         self.shape, self.modes, self.width = grid.shape, modes, width
         scale = 1 / (width * width)
@@ -46,9 +52,11 @@ class SpectralConv(nn.Module):
         for d, axis in enumerate(grid.axes):
             last = d == grid.ndim - 1
             k = frequencies(modes[d], signed=signed and not last)
-            ahead, back = transform(axis, k)
+            ahead, back = transform(axis, k, period)
             if last:  # the field is real: half of the spectrum holds it all
-                twice = np.where((k == 0) | (2 * k == len(axis.nodes)), 1.0, 2.0)
+                twice = np.where(
+                    (k == 0) | ((2 * k == len(axis.nodes)) & (period == 1 or axis.kind == "periodic")), 1.0, 2.0
+                )
                 ahead = np.concatenate([ahead.real, ahead.imag])
                 back = np.concatenate([back.real * twice, -back.imag * twice], axis=1)
             else:

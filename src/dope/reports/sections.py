@@ -80,7 +80,9 @@ def _caveat(c: Content) -> str:
                 Html("<strong>Where inputs explain the solutions only in part</strong> (patients, sensors outdoors), "),
                 "S0(A) is the conditional mean solution: the average over all units with the same input. ",
                 *whose,
-                " the number is then not the mean of the individual g, and can lie far from it.",
+                " there are then two different means: the plug-in, one-step and targeted numbers are g of the "
+                "conditional mean solution, the exact correction's are means of the individual g. They can lie far "
+                "apart.",
             )
         )
     if straight:

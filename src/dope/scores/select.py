@@ -51,8 +51,8 @@ def choose(
     left = exact.noise_left(g, prediction)
     if left > _NEGLIGIBLE * se:
         return OneStep(), (
-            f"{g.name} is too steep for the noise (sd {np.sqrt(exact.sigma2):.3g}): the exact correction would keep a noise "
-            f"bias of {left / se:.2g} standard errors"
+            f"{g.name} is too steep for the noise (sd {np.sqrt(exact.sigma2):.3g}): the exact correction would keep a "
+            f"noise bias of {left / se:.2g} standard errors"
         )
     return exact, f"{g.name} is an integral functional; noise sd {np.sqrt(exact.sigma2):.3g} removed"
 
