@@ -70,7 +70,7 @@ class DOPE:
         weight_operator = self.weight_operator or weight_network(data.grid)
         trained = isinstance(self.operator, Pretrained)
         if trained:
-            self.operator.predict(data.inputs[:1], data.grid)  # a wrong layout is found before anything is trained
+            self.operator.check(data)
         begun = time.perf_counter()
         # The two nuisances do not wait for one another; on a CPU with cores to spare they train side by side.
         lanes = 2 if device.type == "cpu" and torch.get_num_threads() > 1 and not trained else 1
@@ -84,7 +84,7 @@ class DOPE:
 
             def solution():
                 if trained:
-                    return None, np.repeat(self.operator.predict(data.inputs, data.grid)[None], self.repeats, axis=0)
+                    return None, np.repeat(self.operator.fields(data)[None], self.repeats, axis=0)
                 networks = fit_solution(data, self.operator, plan, self.recipe, device=device, progress=tell)
                 return networks, out_of_fold(networks, plan, data.inputs)
 

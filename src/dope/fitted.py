@@ -12,19 +12,21 @@ import torch
 from numpy.typing import ArrayLike
 
 from dope import inference, storage
-from dope.data import DataError, OperatorData
+from dope.data import Blocks, DataError, OperatorData
 from dope.diagnostics import Diagnosis, diagnose
 from dope.functionals import Functional
 from dope.functionals.base import evaluate, representers
 from dope.inference import Estimate
 from dope.nuisances import Plan, fit_weights, out_of_fold
-from dope.operators import Operator, Pretrained
+from dope.operators import Operator, Precomputed, Pretrained
 from dope.scores import Prediction, Scores, choose
 from dope.training import Ensemble, Recipe, progress_bar, single_threaded
 from dope.training.progress import watched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Unlabeled = ArrayLike | OperatorData | str | Path
 
 WEIGHTS = ("shared", "structured", "direct", "design")
 
@@ -62,7 +64,7 @@ class Fit:
         names: Sequence[str] | None = None,
         weights: str = "shared",
         correction: str = "auto",
-        unlabeled: ArrayLike | OperatorData | None = None,
+        unlabeled: Unlabeled | None = None,
         ppi: str | float = "tuned",
         sigma2: float | None = None,
     ) -> FittedEstimate:
@@ -75,7 +77,8 @@ class Fit:
         weights : "shared" (one set, learned with the fit, for every functional), "structured" or "direct" (learned
             now for this functional: takes as long as half a fit) or "design" (the data's known design).
         correction : "auto", "one-step", "exact" (integral functionals), "targeted" or "none".
-        unlabeled : further inputs without observations, `(m, C, *grid)` or OperatorData.
+        unlabeled : further inputs without observations: `(m, C, *grid)`, an OperatorData, or a `.npy` or `.h5` file
+            (data set "inputs"), which is read in blocks and may be larger than memory.
         ppi : how unlabelled inputs are weighed: "tuned", "paper", or a number.
         sigma2 : the variance of the noise, if known; else it is estimated where it is needed.
         """
@@ -211,27 +214,19 @@ class Fit:
         assert isinstance(self.operator, Pretrained)
         return self.operator.predict(inputs, self.data.grid)
 
-    def _unlabeled(self, functionals: Sequence[Functional], unlabeled: ArrayLike | OperatorData) -> np.ndarray:
+    def _unlabeled(self, functionals: Sequence[Functional], unlabeled: Unlabeled) -> np.ndarray:
         """`g` of the predicted fields of every fold's operator, `(R, J, m, G)`; never `g` of an averaged field."""
-        inputs = unlabeled.inputs if isinstance(unlabeled, OperatorData) else np.asarray(unlabeled, dtype=np.float32)
-        if inputs.ndim == 1 + self.data.grid.ndim:
-            inputs = inputs[:, None]
-        expected = (self.data.channels, *self.data.grid.shape)
-        if inputs.shape[1:] != expected:
-            raise DataError(
-                f"unlabeled inputs have shape {inputs.shape}, expected (m, {', '.join(map(str, expected))})."
-            )
-        bad = ~np.isfinite(inputs).reshape(len(inputs), -1).all(1)
-        if bad.any():
-            raise DataError(f"unlabeled input at position {int(np.argmax(bad))} is not finite ({int(bad.sum())} such).")
-        out = np.empty((self.plan.repeats, self.plan.folds, len(inputs), len(functionals)))
-        for m, r, _ in self.plan.held_out():
-            fields = self.predict(inputs, m)
-            for k, g in enumerate(functionals):
-                out[r, m % self.plan.folds, :, k] = evaluate(g, fields, self.data.grid)
-            if self.solution is None:  # the same operator for all
-                out[:] = out[r, m % self.plan.folds]
-                break
+        grid, folds = self.data.grid, self.plan.folds
+        predicted = isinstance(self.operator, Precomputed)
+        row = grid.shape if predicted else (self.data.channels, *grid.shape)
+        blocks = Blocks(unlabeled, row, "unlabeled fields" if predicted else "unlabeled inputs")
+        out = np.empty((self.plan.repeats, folds, len(blocks), len(functionals)))
+        for rows, block in blocks:
+            for m, r, _ in self.plan.held_out():
+                if m == 0 or self.solution is not None:  # a pretrained operator is the same for all folds
+                    fields = block if predicted else self.predict(block, m)
+                    values = np.stack([evaluate(g, fields, grid) for g in functionals], axis=-1)
+                out[r, m % folds, rows] = values
         return out
 
     # ---- words and pictures ---------------------------------------------------------------------------

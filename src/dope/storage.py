@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 from dope.data import DataError, Design, Grid, OperatorData
 from dope.data.grid import Axis
 from dope.nuisances import Plan
-from dope.operators import FNO, DeepONet, Operator, Pretrained
+from dope.operators import FNO, Asked, DeepONet, Operator, Pretrained
 from dope.training import Ensemble, Recipe
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _rebuild(described: dict[str, Any], brought: Pretrained | None) -> Operator:
             "this fit was saved without its pretrained operator: dope.load(path, operator=dope.pretrained(...))."
         )
 
-    return Pretrained(absent, "channels-first")
+    return Asked(absent, "channels-first")
 
 
 def _ensemble(arrays: dict[str, np.ndarray], name: str, operator: Operator, data: OperatorData, *, positive: bool):

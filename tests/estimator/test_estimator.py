@@ -187,6 +187,45 @@ def test_a_pretrained_operator_of_the_wrong_layout_is_found_before_training(draw
         model(operator=dope.pretrained(lambda a: a)).fit(draw.data, progress=False)
 
 
+def test_fields_that_another_program_predicted(draw):
+    """An array and a function with the same fields are the same operator."""
+    fields = draw.solutions + 0.1
+    index = {a.tobytes(): i for i, a in enumerate(draw.data.inputs)}
+    asked = dope.pretrained(lambda a: torch.stack([torch.as_tensor(fields[index[r.numpy().tobytes()]]) for r in a]))
+    one, two = (
+        model(operator=o, weight_operator=SMALL).fit(draw.data, progress=False)
+        for o in (asked, dope.pretrained(fields))
+    )
+    options = {"unlabeled": draw.data.inputs}, {"unlabeled": fields}
+    for a, b in zip(({}, options[0]), ({}, options[1]), strict=True):
+        x, y = one.estimate(G, **a), two.estimate(G, **b)
+        np.testing.assert_allclose(x.value, y.value, rtol=1e-12)
+        np.testing.assert_allclose(x.se, y.se, rtol=1e-12)
+    with pytest.raises(DataError, match="one field for each unit"):
+        model(operator=dope.pretrained(fields[1:])).fit(draw.data)
+    with pytest.raises(DataError, match="unlabeled fields have shape"):
+        two.estimate(G[0], unlabeled=draw.data.inputs)
+
+
+def test_unlabelled_inputs_from_files(fit, tmp_path, monkeypatch):
+    import h5py
+
+    import dope.data.inputs_file as inputs_file
+
+    monkeypatch.setattr(inputs_file, "_ROWS", 7)  # several blocks
+    more = WORLD.sample(20, seed=5).data.inputs
+    np.save(tmp_path / "more.npy", more)
+    with h5py.File(tmp_path / "more.h5", "w") as f:
+        f["inputs"] = more
+    whole = fit.estimate(G, unlabeled=more)
+    for name in ("more.npy", "more.h5"):
+        np.testing.assert_allclose(fit.estimate(G, unlabeled=tmp_path / name).value, whole.value, rtol=1e-12)
+    for name, message in (("none.npy", "does not exist"), ("more.txt", "read from")):
+        (tmp_path / "more.txt").write_text("")
+        with pytest.raises(DataError, match=message):
+            fit.estimate(G, unlabeled=tmp_path / name)
+
+
 # ---- what is refused, before anything is trained ----------------------------------------------------------
 def test_too_few_units_for_the_folds(draw):
     with pytest.raises(DataError, match="24 units cannot be split into 30 folds"):

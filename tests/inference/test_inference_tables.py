@@ -53,7 +53,7 @@ def test_a_summary_says_what_a_reader_must_know(rich):
     for column in ("estimate", "std err", "P>|t|", "[0.025", "0.975]", "plug-in"):
         assert column in text
     assert "E[g(S0(A))]" in text
-    assert "mean of the individual g" in " ".join(text.split())
+    assert "exact correction the mean of the individuals' g" in " ".join(text.split())
     assert "Choice: exact for the first" in text
     assert "[0.05" in rich.summary(0.9)
 

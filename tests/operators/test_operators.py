@@ -118,3 +118,10 @@ def test_a_pretrained_module_keeps_its_precision_and_is_not_trained():
 def test_a_pretrained_operator_that_misbehaves_is_named(f, message):
     with pytest.raises(DataError, match=message):
         pretrained(f).predict(np.ones((3, 2, 32), dtype=np.float32), LINE)
+
+
+def test_what_cannot_be_an_operator_is_refused():
+    with pytest.raises(DataError, match="a module, a function or an array"):
+        pretrained(3)
+    with pytest.raises(DataError, match="layout"):
+        pretrained(lambda a: a, layout="channels")

@@ -9,7 +9,9 @@ outside the domain; errors name the unit and what to do.
 from dope.data.design import Design, inclusion_probabilities
 from dope.data.errors import DataError
 from dope.data.grid import Grid
+from dope.data.inputs_file import Blocks
 from dope.data.operator_data import OperatorData
 from dope.data.stencil import Stencil, interpolate
 
-__all__ = ["DataError", "Design", "Grid", "OperatorData", "Stencil", "inclusion_probabilities", "interpolate"]
+__all__ = [
+    "Blocks","DataError", "Design", "Grid", "OperatorData", "Stencil", "inclusion_probabilities", "interpolate"]

@@ -37,9 +37,10 @@ def intervals(arms: tuple[Arm, ...], level: float, draws: int, seed: int) -> np.
 
 def _resampled(arm: Arm, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """`theta* - theta` and `se*^2` of one arm, both (draws, G), by the formulas of the estimate itself."""
-    repeats, _, count = arm.mean.shape[0], arm.n, arm.terms.shape[2]
-    c, sizes = arm.clusters, arm.sizes
-    e = np.ascontiguousarray(np.moveaxis(arm.residuals, 1, 0)).reshape(c, -1)  # (C, R G), sums to 0
+    repeats, count = arm.mean.shape[0], arm.terms.shape[2]
+    counts = arm.sizes > 0  # a cluster without weight is not one that could have been drawn
+    c, sizes = arm.clusters, arm.sizes[counts]
+    e = np.ascontiguousarray(np.moveaxis(arm.residuals, 1, 0)[counts]).reshape(c, -1)  # (C, R G), sums to 0
     columns = np.concatenate([e, e**2, e * sizes[:, None], sizes[:, None], sizes[:, None] ** 2], axis=1)
     shift = np.empty((draws, e.shape[1]))
     variance = np.empty_like(shift)

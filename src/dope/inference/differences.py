@@ -31,6 +31,10 @@ def difference(one: E, two: Estimate, paired: bool | None) -> E:
             "or compare independent samples with paired=False."
         )
     names = tuple(f"{a} difference" if a == b else f"{a} - {b}" for a, b in zip(one.names, two.names, strict=True))
+    if paired and not _same_weights(one.scores, two.scores, order):
+        raise DataError(
+            "a paired difference needs the same unit weights in both estimates: pass the same unit_weights= to both."
+        )
     if paired:
         arms, plugin_arms = _paired(one.arms, two.arms, order), _paired(one.plugin_arms, two.plugin_arms, order)
         scores = _paired_scores(one.scores, two.scores, order, names)
@@ -72,6 +76,13 @@ def _matching(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     return np.array(order) if None not in order and len(set(order)) == len(a) else None
 
 
+def _same_weights(one: Scores, two: Scores, order: np.ndarray) -> bool:
+    if one.relative_weight is None and two.relative_weight is None:
+        return True
+    a, b = (np.ones(len(s)) if (w := s.relative_weight) is None else w for s in (one, two))
+    return np.allclose(a, b[order], rtol=1e-9, atol=0)
+
+
 def _partly_shared(a: np.ndarray, b: np.ndarray) -> bool:
     numbered = all(np.array_equal(np.asarray(x), np.arange(len(x))) for x in (a, b))
     return not numbered and bool(set(np.asarray(a).tolist()) & set(np.asarray(b).tolist()))
@@ -86,7 +97,7 @@ def _paired(ones: tuple[Arm, ...], twos: tuple[Arm, ...], order: np.ndarray) -> 
         known = 2 * (a.known + b.known)
     else:
         known = b.known if a.known is None else a.known
-    return (Arm(a.terms - b.terms[:, order], a.group, known),)
+    return (Arm(a.terms - b.terms[:, order], a.group, known, a.weight),)
 
 
 def _paired_scores(one: Scores, two: Scores, order: np.ndarray, names: tuple[str, ...]) -> Scores:
@@ -105,7 +116,9 @@ def _paired_scores(one: Scores, two: Scores, order: np.ndarray, names: tuple[str
 
 def _stacked_scores(one: Scores, two: Scores, names: tuple[str, ...]) -> Scores:
     """Both arms in one table, scaled so that its mean over all units is the difference of the two means."""
-    n = len(one) + len(two)
+    weights = [s.relative_weight for s in (one, two)]
+    sizes = [len(s) if w is None else np.count_nonzero(w) for s, w in zip((one, two), weights, strict=True)]
+    n = sum(sizes)
     repeats = math.lcm(len(one.plugin), len(two.plugin))
 
     def stack(a: np.ndarray, b: np.ndarray, scale: tuple[float, float] = (1, 1)) -> np.ndarray:
@@ -114,7 +127,12 @@ def _stacked_scores(one: Scores, two: Scores, names: tuple[str, ...]) -> Scores:
             [np.tile(x, (repeats // len(x), *rest)) * s for x, s in ((a, scale[0]), (b, scale[1]))], axis=1
         )
 
-    scale = (n / len(one), -n / len(two))
+    scale = (n / sizes[0], -n / sizes[1])
+    unit_weight = None
+    if any(w is not None for w in weights):
+        unit_weight = np.concatenate(
+            [np.ones(len(s)) if w is None else w for s, w in zip((one, two), weights, strict=True)]
+        )
     group = None
     if one.group is not None or two.group is not None:
         labels = [s.ids if s.group is None else s.group for s in (one, two)]
@@ -129,4 +147,5 @@ def _stacked_scores(one: Scores, two: Scores, names: tuple[str, ...]) -> Scores:
         names=names,
         group=group,
         counts=counts,
+        unit_weight=unit_weight,
     )

@@ -67,7 +67,8 @@ def components(est: Estimate) -> tuple[float, float]:
     """`(V_A, V_X)`: the unit variance splits into the sampling of the points and all the rest.
 
     V_X is the mean of `K_i` times the sampling variance of unit i's correction, over units with at least two
-    points; V_A is what remains of the variance. With groups, V_A holds the groups' share (at the present sizes).
+    points; V_A is what remains of the variance. With groups, V_A holds the groups' share (at the present sizes);
+    with unit weights both hold what their being uneven costs, as it will again in a study sampled alike.
     """
     scores = est.scores
     if len(est.arms) > 1 or len(est) > 1:
@@ -83,13 +84,17 @@ def components(est: Estimate) -> tuple[float, float]:
     if not known.any():
         raise DataError("planning needs units with at least 2 points: with one each, V_X cannot be told from V_A.")
     arm = next(iter(est.arms))
-    within = np.array([np.mean(counts[k] * v[k]) for v, k in zip(variance, known, strict=True)])
+    # a unit's variance enters that of a weighted mean with the square of its weight
+    square = np.ones(len(scores)) if arm.weight is None else arm.weight**2
+    known &= square > 0
+    within = np.array([np.average(counts[k] * v[k], weights=square[k]) for v, k in zip(variance, known, strict=True)])
     own = np.where(known, variance, np.divide(within[:, None], counts, out=np.zeros_like(variance), where=counts > 0))
+    uneven = square.sum() / arm.n
     total = np.diagonal(arm.covariance, axis1=1, axis2=2)[:, 0] * arm.n
     if arm.known is not None:
         total = total - arm.known[:, 0, 0] * arm.n
-    between = np.maximum(total - own.mean(1), 0.0)
-    return float(np.median(between)), float(np.median(within))
+    between = np.maximum(total - own @ square / arm.n, 0.0)
+    return float(np.median(between)), float(np.median(within)) * float(uneven)
 
 
 def plan(

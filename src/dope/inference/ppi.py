@@ -7,6 +7,8 @@ shares in which the folds' operators predict the labelled units.
 Written per unit, `theta(l)` is the mean of `d_i = psi_i - l (g_i - F_j(i))`, with `F_j` the unlabelled mean of
 the operator of unit i's own fold. That removes the differences between the folds' operators from the variance
 (their means cancel in theta), keeps ddof 1, and at l = 0 is the one-step estimate to the last digit.
+With unit weights every mean over labelled units is a weighted one, n_j / n1 are shares of the weight, and unlabelled
+inputs count one each: they come from the population that the weighted units stand for.
 
 The tuned `l* = Cov(psi, g)/Var(g) n2/(n1+n2)`, with moments of the labelled units centred within folds, is a
 regression slope, and it is not clipped. A negative one (an operator anti-correlated with the truth) and one
@@ -27,7 +29,7 @@ from typing import Literal
 import numpy as np
 
 from dope.data import DataError
-from dope.inference.variance import Arm, cluster_sums, group_codes, mean_covariance
+from dope.inference.variance import Arm, cluster_sizes, cluster_sums, group_codes, mean_covariance, weighted, weighted_mean
 from dope.scores import Scores
 
 Form = Literal["tuned", "paper"] | float | None
@@ -52,8 +54,8 @@ def arms(scores: Scores, form: Form) -> tuple[Arm, Arm, Powered | None]:
     The plug-in of the paper takes the mean of `g` over all inputs, labelled or not: `l = n2/(n1+n2)`.
     """
     if form is None or scores.unlabeled is None or scores.unlabeled.shape[2] == 0:
-        group = group_codes(scores.group)
-        return Arm(scores.psi, group), Arm(scores.plugin, group), None
+        group, weight = group_codes(scores.group), scores.relative_weight
+        return Arm(scores.psi, group, None, weight), Arm(scores.plugin, group, None, weight), None
     m = _predicted(scores).shape[2]
     arm, lam = _powered(scores, scores.psi, form)
     plugin_arm, _ = _powered(scores, scores.plugin, "paper")
@@ -69,7 +71,7 @@ def _powered(scores: Scores, psi: np.ndarray, form: Form) -> tuple[Arm, np.ndarr
     offset = np.take_along_axis(fold_mean, _operator_of(scores)[:, :, None], axis=1)  # (R, n, G)
     terms = psi - lam[:, None] * (scores.plugin - offset)
     known = lam[:, :, None] * lam[:, None, :] * spread / m
-    return Arm(terms, group, known), lam
+    return Arm(terms, group, known, scores.relative_weight), lam
 
 
 def _unlabelled_moments(scores: Scores) -> tuple[np.ndarray, np.ndarray]:
@@ -82,36 +84,40 @@ def _unlabelled_moments(scores: Scores) -> tuple[np.ndarray, np.ndarray]:
         spread = np.einsum("rmg,rmh->rgh", centred, centred) / (m - 1)
     else:  # one input has no spread of its own: take the labelled units'
         centred, dof = _centred(scores, scores.plugin)
-        spread = np.einsum("rng,rnh->rgh", centred, centred) / dof
+        spread = np.einsum("rng,rnh->rgh", weighted(centred, scores.relative_weight), centred) / dof
     return unlabeled.mean(2), spread
 
 
 def _lambda(scores: Scores, psi: np.ndarray, group: np.ndarray | None, form: Form) -> np.ndarray:
-    n, m = len(scores), _predicted(scores).shape[2]
+    m, weight = _predicted(scores).shape[2], scores.relative_weight
     repeats, _, count = psi.shape
+    n = _units(scores)
     if form == "paper":
         return np.full((repeats, count), m / (n + m))
     if form != "tuned":
         return np.full((repeats, count), float(form))
     g, dof = _centred(scores, scores.plugin)
     y, _ = _centred(scores, psi)
-    variance = np.einsum("rng,rng->rg", g, g) / dof
-    gs, ys = cluster_sums(g, group), cluster_sums(y, group)
+    variance = np.einsum("rng,rng->rg", weighted(g, weight), g) / dof
+    gs, ys = (cluster_sums(weighted(v, weight), group) for v in (g, y))
+    c = np.count_nonzero(cluster_sizes(len(scores), group, weight))
     # variances of the two means. Without groups they are Var(g)/dof-scaled alike, and this is the formula above;
     # with groups the labelled mean is known less well than its n1 units suggest, and l* rises accordingly
     scale = (n - 1) / dof if group is None else 1.0
-    mean_var = np.diagonal(mean_covariance(gs, n), axis1=1, axis2=2) * scale
-    mean_cov = np.diagonal(mean_covariance(gs, n, ys), axis1=1, axis2=2) * scale
+    mean_var = np.diagonal(mean_covariance(gs, n, c), axis1=1, axis2=2) * scale
+    mean_cov = np.diagonal(mean_covariance(gs, n, c, ys), axis1=1, axis2=2) * scale
     total = mean_var + variance / m
     return np.divide(mean_cov, total, out=np.zeros_like(total), where=total > 0)
 
 
 def _shift(scores: Scores) -> np.ndarray:
     """(G,): the median over repeats of the z-score of mean_unl g - mean_lab g."""
-    group, m = group_codes(scores.group), _predicted(scores).shape[2]
+    group, m, weight = group_codes(scores.group), _predicted(scores).shape[2], scores.relative_weight
     offset, spread = _unlabelled_moments(scores)
-    gap = np.einsum("rj,rjg->rg", _shares(scores), offset) - scores.plugin.mean(1)
-    own = mean_covariance(cluster_sums(_centred(scores, scores.plugin)[0], group), len(scores))
+    gap = np.einsum("rj,rjg->rg", _shares(scores), offset) - weighted_mean(scores.plugin, weight)
+    centred = weighted(_centred(scores, scores.plugin)[0], weight)
+    c = np.count_nonzero(cluster_sizes(len(scores), group, weight))
+    own = mean_covariance(cluster_sums(centred, group), _units(scores), c)
     se = np.sqrt(np.diagonal(own + spread / m, axis1=1, axis2=2))
     return np.median(np.divide(gap, se, out=np.zeros_like(gap), where=se > 0), axis=0)
 
@@ -128,22 +134,27 @@ def _operator_of(scores: Scores) -> np.ndarray:
     return np.zeros_like(scores.fold) if _predicted(scores).shape[1] == 1 else scores.fold
 
 
+def _units(scores: Scores) -> int:
+    """n1: the labelled units that count."""
+    return len(scores) if scores.unit_weight is None else np.count_nonzero(scores.unit_weight)
+
+
 def _shares(scores: Scores) -> np.ndarray:
-    """(R, J): n_j / n1."""
+    """(R, J): n_j / n1, the share of the units or of their weight."""
     which, folds = _operator_of(scores), _predicted(scores).shape[1]
-    return np.stack([np.bincount(row, minlength=folds) for row in which]) / len(scores)
+    return np.stack([np.bincount(row, scores.relative_weight, folds) for row in which]) / _units(scores)
 
 
 def _centred(scores: Scores, values: np.ndarray) -> tuple[np.ndarray, int]:
     """Values less the mean of their own operator's units, and the degrees of freedom left."""
-    which = _operator_of(scores)
+    which, weight, n = _operator_of(scores), scores.relative_weight, _units(scores)
     out = np.empty_like(values)
-    dof = len(scores)
+    dof = n
     for r, row in enumerate(which):
-        count = np.bincount(row)
-        means = cluster_sums(values[r : r + 1], row)[0] / np.maximum(count, 1)[:, None]
+        size = np.bincount(row, weight)
+        means = cluster_sums(weighted(values[r : r + 1], weight), row)[0] / np.where(size > 0, size, 1)[:, None]
         out[r] = values[r] - means[row]
-        dof = min(dof, len(scores) - int((count > 0).sum()))
+        dof = min(dof, n - np.count_nonzero(size))
     return out, max(dof, 1)
 
 

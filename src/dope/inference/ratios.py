@@ -11,7 +11,7 @@ import numpy as np
 from dope.data import DataError
 from dope.inference.contrasts import index_of
 from dope.inference.repeats import tiled
-from dope.inference.variance import Arm, quantile_t
+from dope.inference.variance import Arm, quantile_t, weighted_mean
 from dope.scores import Scores
 
 if TYPE_CHECKING:
@@ -87,14 +87,15 @@ def _ratio_arms(arms: tuple[Arm, ...], i: int, j: int) -> tuple[Arm, ...]:
         w[:, j] -= r / bottom
         terms = np.einsum("rng,rg->rn", arm.terms, w) + (r / len(arms))[:, None]
         known = None if arm.known is None else np.einsum("rg,rgh,rh->r", w, arm.known, w)[:, None, None]
-        out.append(Arm(terms[:, :, None], arm.group, known))
+        out.append(Arm(terms[:, :, None], arm.group, known, arm.weight))
     return tuple(out)
 
 
 def _ratio_scores(scores: Scores, i: int, j: int) -> Scores:
     psi = scores.psi
-    bottom = psi[:, :, j].mean(1)
-    r = (psi[:, :, i].mean(1) / bottom)[:, None]
+    mean = weighted_mean(psi, scores.relative_weight)
+    bottom = mean[:, j]
+    r = (mean[:, i] / bottom)[:, None]
     line = lambda table, r, b: (table[..., i] - r * table[..., j]) / b  # noqa: E731
     unlabeled = scores.unlabeled
     if unlabeled is not None:

@@ -58,4 +58,4 @@ def tiled(arm: Arm, repeats: int) -> Arm:
     if times == 1:
         return arm
     known = None if arm.known is None else np.tile(arm.known, (times, 1, 1))
-    return Arm(np.tile(arm.terms, (times, 1, 1)), arm.group, known)
+    return Arm(np.tile(arm.terms, (times, 1, 1)), arm.group, known, arm.weight)

@@ -37,7 +37,7 @@ def riesz_loss(beta: Tensor, gradient: Tensor, batch: dict[str, Tensor]) -> Tens
 def jvp_form(g: Callable[[Tensor], Tensor], fields: Tensor, beta: Tensor, batch: dict[str, Tensor]) -> Tensor:
     """The same loss with the derivative taken by forward-mode automatic differentiation."""
     at_points = interpolate(beta.flatten(1), batch["index"], batch["weight"])
-    _, slope = torch.func.jvp(g, (fields,), (beta,))
+    slope = torch.func.jvp(g, (fields,), (beta,))[1]
     return (batch["share"] * at_points**2).sum(-1) - 2 * slope
 
 

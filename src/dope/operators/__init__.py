@@ -9,6 +9,6 @@ differentiated in both modes and trained in float32 or float64; spectral weights
 from dope.operators.base import FieldNet, Operator
 from dope.operators.deeponet import DeepONet
 from dope.operators.fno import FNO
-from dope.operators.pretrained import Pretrained, pretrained
+from dope.operators.pretrained import Asked, Precomputed, Pretrained, pretrained
 
-__all__ = ["FNO", "DeepONet", "FieldNet", "Operator", "Pretrained", "pretrained"]
+__all__ = ["FNO", "Asked", "DeepONet", "FieldNet", "Operator", "Precomputed", "Pretrained", "pretrained"]

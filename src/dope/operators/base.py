@@ -38,6 +38,12 @@ class FieldNet(nn.Module):
     keeps its own.
     """
 
+    places: Tensor
+    in_shift: Tensor
+    in_scale: Tensor
+    out_shift: Tensor
+    out_scale: Tensor
+
     def __init__(self, core: nn.Module, grid: Grid, channels: int, *, positive: bool) -> None:
         super().__init__()
         self.core = core

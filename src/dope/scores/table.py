@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dope.data import DataError
+
 
 @dataclass(frozen=True, eq=False)
 class Scores:
@@ -19,6 +21,9 @@ class Scores:
     Two more columns serve the planning of a next study: `counts` `(n,)`, the points observed in each unit, and
     `correction_var` `(R, n, G)`, the sampling variance of each unit's correction: that of the mean of its K_i
     terms, `s_i^2 / K_i`, NaN where K_i < 2 leaves it unknown.
+
+    `unit_weight` `(n,)`, of any scale, says how much of the population each unit stands for (inverse sampling
+    probabilities): the estimate is then the weighted mean over units. A unit of weight 0 counts as absent.
     """
 
     plugin: np.ndarray
@@ -30,6 +35,7 @@ class Scores:
     unlabeled: np.ndarray | None = None
     correction_var: np.ndarray | None = None
     counts: np.ndarray | None = None
+    unit_weight: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.plugin.ndim != 3 or self.plugin.shape != self.correction.shape:
@@ -43,11 +49,39 @@ class Scores:
             raise ValueError(f"correction_var {self.correction_var.shape} must be (R, n, G) = {self.plugin.shape}.")
         if self.counts is not None and np.shape(self.counts) != (n,):
             raise ValueError(f"counts {np.shape(self.counts)} must be (n,) = ({n},).")
+        if self.unit_weight is not None:
+            object.__setattr__(self, "unit_weight", _weights(self.unit_weight, self.ids))
 
     @property
     def psi(self) -> np.ndarray:
-        """`(R, n, G)`: plug-in plus correction, whose mean is the estimate."""
+        """`(R, n, G)`: plug-in plus correction, whose (weighted) mean is the estimate."""
         return self.plugin + self.correction
+
+    @property
+    def relative_weight(self) -> np.ndarray | None:
+        """`(n,)`: the unit weights scaled to mean 1 over the units that count, so that equal ones are ones."""
+        w = self.unit_weight
+        return None if w is None else w * (np.count_nonzero(w) / w.sum())
 
     def __len__(self) -> int:
         return self.plugin.shape[1]
+
+
+def _weights(weights: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    try:
+        w = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"unit weights must be numbers, one for each of {len(ids)} units: {error}.") from None
+    if w.shape != (len(ids),):
+        raise DataError(f"unit weights have shape {w.shape}, expected ({len(ids)},): one for each unit.")
+    for bad, what in ((~np.isfinite(w), "not finite"), (w < 0, "negative")):
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise DataError(
+                f"the weight of unit {str(ids[i])!r} is {w[i]:g}, which is {what} ({int(bad.sum())} such): a weight is "
+                "the share of the population that a unit stands for, 0 for none."
+            )
+    if not w.any():
+        raise DataError(f"the weights of all {len(ids)} units are 0 (the first is unit {str(ids[0])!r}): nobody is left.")
+    # scaled before anything is summed or squared: weights of any size are meant
+    return w / w.max()
