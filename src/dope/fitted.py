@@ -67,6 +67,7 @@ class Fit:
         unlabeled: Unlabeled | None = None,
         ppi: str | float = "tuned",
         sigma2: float | None = None,
+        unit_weights: ArrayLike | None = None,
     ) -> FittedEstimate:
         """The debiased mean of `g` over the population of inputs, with its standard error.
 
@@ -81,6 +82,8 @@ class Fit:
             (data set "inputs"), which is read in blocks and may be larger than memory.
         ppi : how unlabelled inputs are weighed: "tuned", "paper", or a number.
         sigma2 : the variance of the noise, if known; else it is estimated where it is needed.
+        unit_weights : (n,), how much of the population each unit stands for (inverse sampling probabilities), on any
+            scale; equal unless given.
         """
         joint = not isinstance(g, Functional)
         functionals = list(g) if joint and isinstance(g, Sequence) else [g]
@@ -118,6 +121,7 @@ class Fit:
             unlabeled=None if unlabeled is None else self._unlabeled(functionals, unlabeled),
             correction_var=spread,
             counts=self.data.counts,
+            unit_weight=None if unit_weights is None else np.asarray(unit_weights),
         )
         answer = inference.estimate(
             scores,

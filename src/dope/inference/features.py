@@ -12,10 +12,11 @@ from dope.data import DataError
 
 @dataclass(frozen=True)
 class Column:
-    """One given column: numbers, or labels with their `levels`."""
+    """One given column: numbers with the `span` they lie in, or labels with their `levels`."""
 
     name: str
     levels: tuple[Any, ...] | None = None
+    span: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Basis:
 def basis_for(features: Any, spline: int | None) -> Basis:
     """The basis that these features ask for."""
     given = _split(features)
-    columns = tuple(Column(name, _levels(values) if _is_label(values) else None) for name, values in given)
+    columns = tuple(_column(name, values) for name, values in given)
     if spline is None:
         return Basis(columns, means=len(columns) == 1 and columns[0].levels is not None)
     if len(columns) != 1 or columns[0].levels is not None:
@@ -72,6 +73,13 @@ def basis_for(features: Any, spline: int | None) -> Basis:
     if len(knots) < spline + 1:
         raise DataError(f"feature {given[0][0]!r} has too few different values for {spline} degrees of freedom.")
     return Basis(columns, knots=tuple(float(k) for k in knots))
+
+
+def _column(name: str, values: np.ndarray) -> Column:
+    if _is_label(values):
+        return Column(name, levels=_levels(values))
+    x = _numbers(name, values)
+    return Column(name, span=(float(x.min()), float(x.max())))
 
 
 def natural_spline(x: np.ndarray, knots: np.ndarray) -> np.ndarray:

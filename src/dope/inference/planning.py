@@ -80,13 +80,12 @@ def components(est: Estimate) -> tuple[float, float]:
         )
     variance = scores.correction_var[:, :, 0]
     counts = np.asarray(scores.counts, float)
-    known = np.isfinite(variance) & (counts >= 2)
-    if not known.any():
-        raise DataError("planning needs units with at least 2 points: with one each, V_X cannot be told from V_A.")
     arm = next(iter(est.arms))
     # a unit's variance enters that of a weighted mean with the square of its weight
     square = np.ones(len(scores)) if arm.weight is None else arm.weight**2
-    known &= square > 0
+    known = np.isfinite(variance) & (counts >= 2) & (square > 0)
+    if not known.any():
+        raise DataError("planning needs units with at least 2 points: with one each, V_X cannot be told from V_A.")
     within = np.array([np.average(counts[k] * v[k], weights=square[k]) for v, k in zip(variance, known, strict=True)])
     own = np.where(known, variance, np.divide(within[:, None], counts, out=np.zeros_like(variance), where=counts > 0))
     uneven = square.sum() / arm.n

@@ -29,7 +29,15 @@ from typing import Literal
 import numpy as np
 
 from dope.data import DataError
-from dope.inference.variance import Arm, cluster_sizes, cluster_sums, group_codes, mean_covariance, weighted, weighted_mean
+from dope.inference.variance import (
+    Arm,
+    cluster_sizes,
+    cluster_sums,
+    group_codes,
+    mean_covariance,
+    weighted,
+    weighted_mean,
+)
 from dope.scores import Scores
 
 Form = Literal["tuned", "paper"] | float | None
@@ -136,7 +144,7 @@ def _operator_of(scores: Scores) -> np.ndarray:
 
 def _units(scores: Scores) -> int:
     """n1: the labelled units that count."""
-    return len(scores) if scores.unit_weight is None else np.count_nonzero(scores.unit_weight)
+    return len(scores) if scores.relative_weight is None else np.count_nonzero(scores.relative_weight)
 
 
 def _shares(scores: Scores) -> np.ndarray:

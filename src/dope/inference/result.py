@@ -91,7 +91,7 @@ class Estimate:
 
     @property
     def n(self) -> int:
-        """Units in the scores; unlabelled inputs are not counted."""
+        """Units in the scores, less those of weight 0; unlabelled inputs are not counted."""
         return sum(arm.n for arm in self.arms)
 
     @property

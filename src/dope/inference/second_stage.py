@@ -46,6 +46,9 @@ class Regression:
     is HC3 again where every cluster is one unit. Means of labels have the standard error of a mean, each with
     its own degrees of freedom. `terms` (R, units or clusters, p) are what each one adds to the coefficients: their
     squares sum to the variance.
+
+    Unit weights make it the projection in the population that the weighted units stand for: weighted least squares,
+    with the same errors of its weighted rows.
     """
 
     names: tuple[str, ...]
@@ -151,22 +154,32 @@ def regress(est: Estimate, features: Any, *, spline: int | None, learner: Any) -
     if len(features) != len(est.scores):
         raise DataError(f"features have {len(features)} rows, the estimate {len(est.scores)} units: one row each.")
     psi = est.scores.psi[:, :, 0]
-    group = group_codes(est.scores.group)
+    group, weight = group_codes(est.scores.group), est.scores.relative_weight
     if learner is not None:
         if spline is not None:
             raise DataError("give a spline or a learner, not both.")
+        if weight is not None:
+            raise DataError("a learner takes no unit weights: use spline=, linear features or labels, which do.")
         return _learn(est, features, learner, psi, group)
     basis = basis_for(features, spline)
     x = basis.matrix(features)
     if basis.means:
-        parts = [_means(x, y, group, basis.names) for y in psi]
-        units = x.sum(0) if group is None else (cluster_sums(x[None], group)[0] > 0).sum(0)
-        df = units - 1.0
+        counted = x if weight is None else x * weight[:, None]
+        parts = [_means(counted, y, group, basis.names) for y in psi]
+        df = _clusters(counted, group) - 1.0
     else:
-        parts = [_least_squares(x, y, group, basis.names) for y in psi]
-        df = np.full(x.shape[1], float(len(x) - x.shape[1] if group is None else group.max()))
+        # least squares of rows times the root of their weights
+        root = np.ones(len(x)) if weight is None else np.sqrt(weight)
+        parts = [_least_squares(x * root[:, None], y * root, group, basis.names) for y in psi]
+        independent = int(_clusters(root[:, None], group)[0])
+        df = np.full(x.shape[1], float(independent - (x.shape[1] if group is None else 1)))
     coef, covariance, terms = _together(parts)
-    return Regression(basis.names, coef, covariance, df, len(x), basis, terms, est.level)
+    return Regression(basis.names, coef, covariance, df, est.n, basis, terms, est.level)
+
+
+def _clusters(values: np.ndarray, group: np.ndarray | None) -> np.ndarray:
+    """(p,): in how many units or clusters each column of `values` (n, p), none of them negative, is not 0."""
+    return (cluster_sums(values[None], group)[0] > 0).sum(0)
 
 
 def _together(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -180,7 +193,7 @@ def _least_squares(
     x: np.ndarray, y: np.ndarray, group: np.ndarray | None, names: tuple[str, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients, and the terms (units or clusters, p) whose outer products sum to HC3 or its cluster form."""
-    n, p = x.shape
+    n, p = np.count_nonzero(x.any(1)), x.shape[1]  # a unit of weight 0 is a row of zeros
     if n <= p:
         raise DataError(f"{n} units cannot hold {p} coefficients: use fewer features.")
     q, r = np.linalg.qr(x)
@@ -210,9 +223,11 @@ def _least_squares(
 def _means(
     x: np.ndarray, y: np.ndarray, group: np.ndarray | None, names: tuple[str, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Means of labels, and terms that give each the standard error its units alone would have."""
-    size = x.sum(0)
-    clusters = size if group is None else (cluster_sums(x[None], group)[0] > 0).sum(0)
+    """Means of labels, and terms that give each the standard error its units alone would have.
+
+    `x` (n, labels) holds the weight of each unit in the column of its label.
+    """
+    size, clusters = x.sum(0), _clusters(x, group)
     if clusters.min() < 2:
         raise DataError(
             f"label {names[int(np.argmin(clusters))]!r} has fewer than 2 independent "

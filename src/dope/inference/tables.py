@@ -53,6 +53,8 @@ def facts(est: Estimate) -> list[tuple[str, str]]:
     out = [("Units", f"{est.n}")]
     if grouped:
         out.append(("Groups", f"{sum(arm.clusters for arm in est.arms)}"))
+    if any(arm.weight is not None for arm in est.arms):
+        out.append(("Unit weights", f"yes (effective n = {sum(arm.effective for arm in est.arms):.1f})"))
     if s.counts is not None:
         out.append(("Observations", f"{int(np.sum(s.counts))}"))
     out += [("Folds", f"{len(np.unique(s.fold[0]))}"), ("Repeats", f"{s.plugin.shape[0]}")]

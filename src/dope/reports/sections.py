@@ -36,6 +36,8 @@ from dope.reports.words import domain, listed, number, probability
 
 # More functionals than these are in the table, and in the forest, but get no histogram.
 _HISTOGRAMS = 12
+# Love plots: the directions are the same for all functionals, and weights that are shared mostly fail alike.
+_LOVE_PLOTS = 3
 _UNITS = 6
 # A page lists the scores of so many units: some 100 kB.
 _LISTED = 1000
@@ -160,11 +162,32 @@ def trust(c: Content) -> str:
         if d.smoothing is not None:
             found.append(f"smoothing: the smooth functional lies {d.smoothing:+.3g} from the hard one on these fields")
         parts.append(details(d.verdict, bullets(found), open_=not d.passed))
+    if c.diagnoses:
+        parts.append(_balance(c))
     unchecked = [name for name in c.est.names if name not in {d.functional for d in c.diagnoses}]
     if unchecked:
         parts.append(paragraph(f"Not checked: {listed(unchecked)}."))
     about = "What the observations themselves say about the weights and the operator; the truth is not needed for it."
     return section("trust", "Can it be trusted?", paragraph(about), *parts)
+
+
+def _balance(c: Content) -> str:
+    shown = c.diagnoses[:_LOVE_PLOTS]
+    pictures = []
+    for k, d in enumerate(shown):
+        z = np.abs(d.balance.z)
+        spoken = f"Balance of the weights for {d.functional}: largest |z| {z.max():.1f}, in {len(z)} directions"
+        size = (3.3, 1.0 + 0.2 * len(z))
+        pictures.append(inline(f"balance{k}", spoken, size, lambda fig, d=d: plots.balance(d, fig.subplots())))
+    left = "" if len(shown) == len(c.diagnoses) else f" The first {len(shown)} of {len(c.diagnoses)} are drawn."
+    about = (
+        "Do the weighted points stand for the domain? Each row is a shape (P1 rises evenly, P2 bends once, and so on) "
+        "that an error of the operator might have; a dot outside the shade is a shape that the correction misses in "
+        f"part, by the percentage beside it.{left}"
+    )
+    legend = key("dot", "within chance") + key("circle", "beyond chance, with its size")
+    legend += key("fill", "99 % of fits with right weights have every dot here")
+    return paragraph(about) + figure(legend, *pictures, kind="many")
 
 
 def _check(k: Check) -> Html:
@@ -267,8 +290,8 @@ def scores(c: Content) -> str:
         "scores",
         "Scores",
         paragraph(
-            "Every unit contributes one score, its plug-in value plus its correction. The estimate is the mean of the "
-            "scores"
+            "Every unit contributes one score, its plug-in value plus its correction. The estimate is the "
+            + ("mean of the scores" if c.est.scores.unit_weight is None else "mean of the scores by the units' weights")
             + (", sharpened by the unlabelled inputs" if c.est.ppi is not None else "")
             + ", and the interval comes from their spread; it is to be trusted less where a few scores lie far out."
             + left
@@ -316,10 +339,12 @@ def _scores_csv(est: Estimate) -> str:
     s = est.scores
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n").writerow
-    write(["id", "repeat", "fold", *(f"{name}: {part}" for name in s.names for part in ("plug-in", "correction"))])
+    head = ["id", "repeat", "fold"] if s.unit_weight is None else ["id", "repeat", "fold", "weight"]
+    write([*head, *(f"{name}: {part}" for name in s.names for part in ("plug-in", "correction"))])
     repeats = s.plugin.shape[0] if s.plugin.shape[0] * len(s) <= _LISTED else 1
     for r in range(repeats):
         for i, label in enumerate(s.ids):
             pairs = zip(s.plugin[r, i], s.correction[r, i], strict=True)
-            write([label, r, int(s.fold[r, i]), *(f"{v:.7g}" for pair in pairs for v in pair)])
+            weight = [] if s.unit_weight is None else [f"{s.unit_weight[i]:.7g}"]
+            write([label, r, int(s.fold[r, i]), *weight, *(f"{v:.7g}" for pair in pairs for v in pair)])
     return out.getvalue()

@@ -60,8 +60,10 @@ class Scores:
     @property
     def relative_weight(self) -> np.ndarray | None:
         """`(n,)`: the unit weights scaled to mean 1 over the units that count, so that equal ones are ones."""
-        w = self.unit_weight
-        return None if w is None else w * (np.count_nonzero(w) / w.sum())
+        if self.unit_weight is None:
+            return None
+        w = self.unit_weight / self.unit_weight.max()  # first, since weights of any size may be summed and squared
+        return w * (np.count_nonzero(w) / w.sum())
 
     def __len__(self) -> int:
         return self.plugin.shape[1]
@@ -82,6 +84,5 @@ def _weights(weights: np.ndarray, ids: np.ndarray) -> np.ndarray:
                 "the share of the population that a unit stands for, 0 for none."
             )
     if not w.any():
-        raise DataError(f"the weights of all {len(ids)} units are 0 (the first is unit {str(ids[0])!r}): nobody is left.")
-    # scaled before anything is summed or squared: weights of any size are meant
-    return w / w.max()
+        raise DataError(f"the weights of all {len(ids)} units, from {str(ids[0])!r} on, are 0: nobody is left.")
+    return w

@@ -17,6 +17,8 @@ _BINS = (8, 40)
 def scores(est: Estimate, ax: Axes | None = None, functional: int | str = 0) -> Axes:
     """Histogram of each unit's debiased score, with its plug-in part as an outline, the estimate and its interval.
 
+    Where units are weighted, each counts by its weight.
+
     functional : name or position, where there are several.
     """
     ax = canvas.axes(ax, 3.6, 2.4)
@@ -32,10 +34,11 @@ def scores(est: Estimate, ax: Axes | None = None, functional: int | str = 0) -> 
     ends = (row["low"], row["high"])
     if np.isfinite(ends).all():
         ax.axvspan(*ends, color=LIGHT.debiased, alpha=0.25, linewidth=0, zorder=1.5)
-    ax.hist(psi, edges, color=LIGHT.shade, edgecolor=LIGHT.muted, linewidth=0.5, zorder=1)
-    ax.hist(plugin, edges, histtype="step", color=LIGHT.plugin, linewidth=1.5, zorder=2)
+    weight = est.scores.relative_weight
+    ax.hist(psi, edges, weights=weight, color=LIGHT.shade, edgecolor=LIGHT.muted, linewidth=0.5, zorder=1)
+    ax.hist(plugin, edges, weights=weight, histtype="step", color=LIGHT.plugin, linewidth=1.5, zorder=2)
     ax.axvline(row["estimate"], color=LIGHT.debiased, linewidth=2, zorder=3)
-    ax.set_ylabel("units")
+    ax.set_ylabel("units" if weight is None else "units, weighted")
     ax.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     ax.xaxis.set_major_locator(MaxNLocator(4))
     canvas.heading(ax, row["name"], fontsize="medium")

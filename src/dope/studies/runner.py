@@ -1,0 +1,104 @@
+"""From a study's name to a full store: what is still to do, who does it, and one writer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from dope.data import DataError
+from dope.studies import store
+from dope.studies.cell import Cell, Failure
+from dope.studies.executor import outcomes
+from dope.studies.progress import counting
+from dope.studies.protocol import Protocol, protocol
+from dope.studies.registry import select
+from dope.studies.study import Setting, Study
+from dope.studies.table import Summary, summarise
+from dope.training import resolve_device
+
+
+def reproduce(
+    study: str,
+    *,
+    repeats: int = 50,
+    settings: Sequence[str] = (),
+    functionals: Sequence[str] = (),
+    protocol: str | Protocol = "recommended",
+    out: str | Path,
+    executor: str = "serial",
+    workers: int | None = None,
+    device: str = "cpu",
+    progress: bool | None = None,
+) -> list[Summary]:
+    """Carry out what is missing of a study in folder `out`, and return its table.
+
+    Killed at any moment and called again, it loses no finished cell and repeats none.
+
+    Parameters
+    ----------
+    study : a study's name, or "all".
+    repeats : how many; those that the folder already holds are not repeated.
+    settings, functionals : which, such as "rho=0.5" and "tat"; all of the study's unless given.
+    protocol : "recommended", "paper", or a Protocol of your own.
+    executor : "serial", "local" (processes of this machine) or "dask:ADDRESS".
+    workers : how many processes; as many as there are cores unless given.
+    device : where networks are trained, "cpu", "cuda", ...
+    progress : a bar on stderr; by default where a person watches.
+    """
+    for name, value in (("repeats", repeats), ("workers", 1 if workers is None else workers)):
+        if not (isinstance(value, int) and value >= 1):
+            raise DataError(f"{name} must be a whole number of at least 1, got {value!r}.")
+    how = _preset(protocol)
+    chosen = select(study, settings, functionals)
+    device = str(resolve_device(device))
+    with store.writing(Path(out)) as kept:
+        cells: list[Cell] = []
+        configs = set()
+        for record, points, asked in chosen:
+            config = kept.register(record, how)
+            configs.add(config)
+            cells += missing(record, points, asked, repeats, how, device, kept.finished(config))
+        # repeat by repeat, so that a table of an unfinished study has all its columns
+        cells.sort(key=lambda cell: cell.repeat)
+        show = sys.stderr.isatty() if progress is None else progress
+        with counting(study, len(cells), show) as step:
+            for cell, outcome in outcomes(cells, executor, workers, store.code_version()):
+                if isinstance(outcome, Failure):
+                    kept.add_failure(cell, outcome.reason)
+                else:
+                    kept.add(cell, outcome)
+                step(f"{cell.study} {cell.settings[0].name}={cell.settings[0].value:g}")
+    rows, _ = store.read(out)
+    shown = {(r.name, r.backbone, s.name, s.value, f) for r, points, asked in chosen for s in points for f in asked}
+    return [
+        s
+        for s in summarise(row for row in rows if row.config in configs)
+        if (s.study, s.backbone, s.setting, s.value, s.functional) in shown
+    ]
+
+
+def missing(
+    study: Study,
+    settings: Sequence[Setting],
+    functionals: Sequence[str],
+    repeats: int,
+    how: Protocol,
+    device: str,
+    finished: set[tuple[str, float, int, str]],
+) -> Iterator[Cell]:
+    """The cells that are not yet finished, each with what is missing of it."""
+    for repeat in range(repeats):
+        left: dict[tuple[str, ...], list[Setting]] = {}
+        for s in settings:
+            asked = tuple(g for g in functionals if (s.name, s.value, repeat, g) not in finished)
+            if asked:
+                left.setdefault(asked, []).append(s)
+        for asked, points in left.items():
+            groups = [tuple(points)] if study.together else [(s,) for s in points]
+            for group in groups:
+                yield Cell(study.key, group, asked, repeat, how, device)
+
+
+def _preset(how: str | Protocol) -> Protocol:
+    return how if isinstance(how, Protocol) else protocol(how)
