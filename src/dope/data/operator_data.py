@@ -129,6 +129,25 @@ class OperatorData:
         return part
 
 
+def side_by_side(parts: Sequence[OperatorData]) -> OperatorData:
+    """The units of several data on one grid, one after another, under new ids and without groups or designs."""
+    if len(parts) == 1:
+        return parts[0]
+    width = max(part.values.shape[1] for part in parts)
+
+    def padded(array: np.ndarray) -> np.ndarray:
+        return np.pad(
+            array, ((0, 0), (0, width - array.shape[1]), *((0, 0),) * (array.ndim - 2)), constant_values=np.nan
+        )
+
+    out = object.__new__(OperatorData)
+    inputs = np.concatenate([part.inputs for part in parts])
+    points = np.concatenate([padded(part.points) for part in parts])
+    values = np.concatenate([padded(part.values) for part in parts])
+    out._set(inputs, points, values, parts[0].grid, None, None, np.arange(len(inputs)))
+    return out
+
+
 def _inputs(inputs: ArrayLike, grid: Grid) -> np.ndarray:
     expected = f"(n, C, {', '.join(map(str, grid.shape))})"
     try:

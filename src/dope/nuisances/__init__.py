@@ -6,12 +6,13 @@ Must hold: folds and inner validation come from the plan alone; a nuisance never
 """
 
 from dope.nuisances.observations import observation_tensors
-from dope.nuisances.plan import Plan, child_seed
+from dope.nuisances.plan import Plan, SideBySide, child_seed
 from dope.nuisances.riesz import fit_weights, jvp_form, riesz_loss, weight_network
 from dope.nuisances.solution import fit_solution, out_of_fold, solution_loss
 
 __all__ = [
     "Plan",
+    "SideBySide",
     "child_seed",
     "fit_solution",
     "fit_weights",
