@@ -6,8 +6,12 @@ Must hold: a seed gives the same units whatever their number, and never those of
 shown, determine the solutions; the design is the law by which the points were in fact drawn.
 """
 
+from dope.benchmarks.burgers import burgers
 from dope.benchmarks.darcy import darcy
+from dope.benchmarks.glucose import glucose
 from dope.benchmarks.pharmacokinetics import pharmacokinetics
+from dope.benchmarks.temperature import temperature
+from dope.benchmarks.tracking import tracking
 from dope.benchmarks.world import Draw, Truth, World
 
-__all__ = ["Draw", "Truth", "World", "darcy", "pharmacokinetics"]
+__all__ = ["Draw", "Truth", "World", "burgers", "darcy", "glucose", "pharmacokinetics", "temperature", "tracking"]

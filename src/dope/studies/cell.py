@@ -16,6 +16,7 @@ import torch
 
 from dope.benchmarks import Truth, World
 from dope.estimator import DOPE
+from dope.studies.baseline_rows import baselines
 from dope.studies.case import Case
 from dope.studies.corrupted import corrupted
 from dope.studies.estimators import standard
@@ -26,7 +27,7 @@ from dope.studies.study import Setting, Study
 from dope.studies.unlabeled import unlabeled
 from dope.training import resolve_device, single_threaded
 
-_KINDS = {"standard": standard, "unlabeled": unlabeled, "corrupted": corrupted}
+_KINDS = {"standard": standard, "unlabeled": unlabeled, "corrupted": corrupted, "baselines": baselines}
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from dope.benchmarks import World, darcy, pharmacokinetics
+from dope.benchmarks import World, burgers, darcy, glucose, pharmacokinetics, temperature, tracking
 from dope.data import DataError
 from dope.studies.study import Setting, Study, grid
 
@@ -34,10 +34,26 @@ def _other_medium(setting: Setting) -> World:
     return darcy(kappa=setting.get("kappa", 0.0), coefficient_shift=setting["s"])
 
 
+def _further(world: Callable[..., World], functionals: Sequence[str], about: str) -> Study:
+    """A study of one of the worlds beyond the published two."""
+
+    def at(setting: Setting) -> World:
+        return world(rho=setting["rho"])
+
+    return Study(
+        "worlds",
+        "fno",
+        at,
+        {g: g for g in functionals},
+        grid("rho", [0.0, 0.5]),
+        ("plugin", "one-step", "auto", "design", "oracle-pi"),
+        part=world().name,
+        about=about,
+    )
+
+
 # The shift is part of the setting's name, so that a table has one line of sample sizes for each.
-_SHIFT = tuple(
-    Setting(f"s={s:g}, n", float(n), (("s", s), ("n", float(n)))) for s in (0.0, 0.1, 0.25) for n in _UNITS
-)
+_SHIFT = tuple(Setting(f"s={s:g}, n", float(n), (("s", s), ("n", float(n)))) for s in (0.0, 0.1, 0.25) for n in _UNITS)
 
 _ALL = (
     Study(
@@ -112,6 +128,20 @@ _ALL = (
         together=True,
         about="Errors of S and of beta made 1 + delta times as large.",
     ),
+    Study(
+        "baselines",
+        "fno",
+        _dosing,
+        _PK,
+        _RHO,
+        ("trapezoid", "spline", "gp", "weighted", "plugin", "auto"),
+        kind="baselines",
+        about="Every unit by itself, without an operator.",
+    ),
+    _further(glucose, ("time_in_range", "mean"), "Blood glucose over a day: time in range."),
+    _further(burgers, ("energy",), "Waves that steepen into fronts: energy."),
+    _further(tracking, ("tracking_error",), "A servo under disturbances: accumulated tracking error."),
+    _further(temperature, ("hot_area", "excess"), "The temperature of a plate: exceedance of a threshold."),
 )
 
 STUDIES: dict[str, tuple[Study, ...]] = {}
