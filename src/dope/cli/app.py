@@ -11,7 +11,9 @@ from cyclopts import App, CycloptsError
 # Command, where its function lives, and its line in the help: modules are imported when a command runs.
 _COMMANDS = (
     ("demo", "dope.cli.demo:demo", "Simulate a dosing study, estimate, and write a report: the quickstart."),
-    ("report", "dope.cli.report:report", "Write the HTML report of a saved fit."),
+    ("reproduce", "dope.cli.reproduce:reproduce", "Carry out a study, beside the published figures; resumable."),
+    ("table", "dope.cli.table:table", "Print the results of a study, and draw them."),
+    ("report", "dope.cli.report:report", "Write the HTML report of a saved fit, or of a study."),
     ("info", "dope.cli.info:info", "Show versions, devices, threads and what is installed."),
 )
 _USAGE, _INTERRUPTED = 2, 130

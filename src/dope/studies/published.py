@@ -14,9 +14,12 @@ _COVERAGE = "coverage"  # in place of a scale: the printed number is a coverage,
 
 @dataclass(frozen=True)
 class Published:
+    """An RMSE with its standard error, and by how much both were multiplied in print; or a coverage."""
+
     rmse: float | None = None
     se: float | None = None
     coverage: float | None = None
+    scale: float | None = None
 
 
 @lru_cache(maxsize=1)
@@ -30,7 +33,7 @@ def _figures() -> dict[tuple[str, str, str, str, float, str], Published]:
                 figure = Published(coverage=printed)
             else:
                 scale = float(entry["scale"])
-                figure = Published(printed / scale, None if se is None else se / scale)
+                figure = Published(printed / scale, None if se is None else se / scale, scale=scale)
             out[(*place, float(entry["value"]), entry["estimator"])] = figure
     return out
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,12 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         return {key: getattr(self, key) for key in KEYS}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Summary:
+        """The summary that `to_dict` was called on."""
+        place = (entry[k] for k in ("study", "backbone", "functional", "setting", "value", "estimator"))
+        return cls(**entry, published_coverage=published(*place).coverage)
 
 
 KEYS = tuple(f.name for f in fields(Summary) if f.name != "published_coverage")
