@@ -5,18 +5,21 @@ from __future__ import annotations
 import platform
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 import torch
 
 from dope.data import DataError, OperatorData
+from dope.data.operator_data import side_by_side
 from dope.fitted import Fit
-from dope.nuisances import Plan, fit_solution, fit_weights, out_of_fold, weight_network
+from dope.nuisances import Plan, SideBySide, fit_solution, fit_weights, out_of_fold, weight_network
 from dope.operators import FNO, Operator, Pretrained
-from dope.training import Recipe, progress_bar, resolve_device, single_threaded
+from dope.training import Ensemble, Recipe, progress_bar, resolve_device, single_threaded
 from dope.training.progress import watched
 
 
@@ -56,9 +59,14 @@ class DOPE:
 
         `progress` shows bars on stderr; by default where a person watches a terminal.
         """
-        if not isinstance(data, OperatorData):
-            raise DataError(f"fit needs a dope.OperatorData, got {type(data).__name__}.")
-        plan = Plan.draw(
+        (outcome,) = fit_together([self], [data], progress=progress)
+        if isinstance(outcome, FloatingPointError):
+            raise outcome
+        return outcome
+
+    def plan(self, data: OperatorData) -> Plan:
+        """Who trains on whom."""
+        return Plan.draw(
             len(data),
             folds=self.folds,
             repeats=self.repeats,
@@ -66,68 +74,112 @@ class DOPE:
             validation=self.recipe.validation,
             group=data.groups,
         )
-        device = resolve_device(self.device)
-        weight_operator = self.weight_operator or weight_network(data.grid)
-        trained = isinstance(self.operator, Pretrained)
-        if trained:
-            self.operator.check(data)
-        begun = time.perf_counter()
-        # The two nuisances do not wait for one another; on a CPU with cores to spare they train side by side.
-        lanes = 2 if device.type == "cpu" and torch.get_num_threads() > 1 and not trained else 1
-        stop = threading.Event()
-        with single_threaded(device), progress_bar(watched() if progress is None else progress) as bar:
 
-            def tell(what: str, done: int, total: int) -> None:
-                if stop.is_set():
-                    raise KeyboardInterrupt
-                bar(what, done, total)
 
-            def solution():
-                if trained:
-                    return None, np.repeat(self.operator.fields(data)[None], self.repeats, axis=0)
-                networks = fit_solution(data, self.operator, plan, self.recipe, device=device, progress=tell)
-                return networks, out_of_fold(networks, plan, data.inputs)
+def fit_together(
+    models: Sequence[DOPE],
+    data: Sequence[OperatorData],
+    *,
+    plans: Sequence[Plan] | None = None,
+    progress: bool | None = None,
+) -> list[Fit | FloatingPointError]:
+    """Fit several studies on one grid at once: many small trainings fill a GPU that one leaves idle.
 
-            def weights():
-                networks, scale = fit_weights(data, weight_operator, plan, self.recipe, device=device, progress=tell)
-                xi = out_of_fold(networks, plan, data.inputs)
-                for m, r, units in plan.held_out():
-                    xi[r, units] *= scale[m]
-                return networks, xi
+    The models may differ in their seeds only. Each study comes out as if it were fitted alone, up to rounding; one
+    whose training diverged comes back as the error. `plans` take the place of the models' own.
+    """
+    for part in data:
+        if not isinstance(part, OperatorData):
+            raise DataError(f"fit needs a dope.OperatorData, got {type(part).__name__}.")
+    model = models[0]
+    if any(replace(other, seed=model.seed) != model for other in models):
+        raise DataError("models that are fitted together may differ in their seeds only.")
+    plans = [m.plan(part) for m, part in zip(models, data, strict=True)] if plans is None else plans
+    plan, pooled = SideBySide(plans), side_by_side(data)
+    device = resolve_device(model.device)
+    operator, recipe = model.operator, model.recipe
+    weight_operator = model.weight_operator or weight_network(pooled.grid)
+    if isinstance(operator, Pretrained):
+        for part in data:
+            operator.check(part)
+    begun = time.perf_counter()
+    # The two nuisances do not wait for one another; on a CPU with cores to spare they train side by side.
+    trained = not isinstance(operator, Pretrained)
+    lanes = 2 if device.type == "cpu" and torch.get_num_threads() > 1 and trained else 1
+    stop = threading.Event()
+    with single_threaded(device), progress_bar(watched() if progress is None else progress) as bar:
 
-            with ThreadPoolExecutor(lanes) as pool:
-                first, second = pool.submit(solution), pool.submit(weights)
-                try:
-                    (solution_networks, fields), (weight_networks, xi) = first.result(), second.result()
-                except BaseException:  # an interrupt, or one lane failed: the other need not finish
-                    stop.set()
-                    raise
-        meta = {
-            "operator": repr(self.operator),
-            "weight_operator": repr(weight_operator),
-            "folds": self.folds,
-            "repeats": self.repeats,
-            "seed": self.seed,
-            "recipe": asdict(self.recipe),
-            "device": str(device),
-            "seconds": round(time.perf_counter() - begun, 3),
-            "versions": {
-                "dope": version("dope"),
-                "torch": torch.__version__,
-                "numpy": np.__version__,
-                "python": platform.python_version(),
-            },
-        }
-        return Fit(
-            data,
-            self.operator,
-            weight_operator,
-            self.recipe,
-            plan,
-            fields,
-            xi,
-            solution_networks,
-            weight_networks,
-            device,
-            meta,
+        def tell(what: str, done: int, total: int) -> None:
+            if stop.is_set():
+                raise KeyboardInterrupt
+            bar(what, done, total)
+
+        def solution() -> tuple[Ensemble | None, np.ndarray]:
+            if isinstance(operator, Pretrained):
+                fields = np.concatenate([operator.fields(part) for part in data])
+                return None, np.repeat(fields[None], plan.repeats, axis=0)
+            networks = fit_solution(pooled, operator, plan, recipe, device=device, progress=tell)
+            return networks, out_of_fold(networks, plan, pooled.inputs)
+
+        def weights() -> tuple[Ensemble, np.ndarray]:
+            networks, scale = fit_weights(pooled, weight_operator, plan, recipe, device=device, progress=tell)
+            xi = out_of_fold(networks, plan, pooled.inputs)
+            for m, r, units in plan.held_out():
+                xi[r, units] *= scale[m]
+            return networks, xi
+
+        with ThreadPoolExecutor(lanes) as pool:
+            first, second = pool.submit(solution), pool.submit(weights)
+            try:
+                (solution_networks, fields), (weight_networks, xi) = first.result(), second.result()
+            except BaseException:  # an interrupt, or one lane failed: the other need not finish
+                stop.set()
+                raise
+    seconds = round((time.perf_counter() - begun) / len(models), 3)
+    sound = weight_networks.finite()
+    if solution_networks is not None:
+        sound &= solution_networks.finite()
+    out: list[Fit | FloatingPointError] = []
+    units = networks = 0
+    for own, part, its_plan in zip(models, data, plans, strict=True):
+        rows, members = slice(units, units + len(part)), slice(networks, networks + len(its_plan))
+        units, networks = rows.stop, members.stop
+        if not sound[members].all():
+            out.append(FloatingPointError("training diverged: lower Recipe.rate or keep Recipe.clip on."))
+            continue
+        out.append(
+            Fit(
+                part,
+                operator,
+                weight_operator,
+                recipe,
+                its_plan,
+                fields[:, rows],
+                xi[:, rows],
+                None if solution_networks is None else solution_networks[members],
+                weight_networks[members],
+                device,
+                _facts(own, weight_operator, device, seconds),
+            )
         )
+    return out
+
+
+def _facts(model: DOPE, weight_operator: Operator, device: torch.device, seconds: float) -> dict[str, Any]:
+    """How a fit was made; it travels with every result."""
+    return {
+        "operator": repr(model.operator),
+        "weight_operator": repr(weight_operator),
+        "folds": model.folds,
+        "repeats": model.repeats,
+        "seed": model.seed,
+        "recipe": asdict(model.recipe),
+        "device": str(device),
+        "seconds": seconds,
+        "versions": {
+            "dope": version("dope"),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+    }

@@ -13,15 +13,16 @@ from numpy.typing import ArrayLike
 
 from dope import inference, storage
 from dope.data import Blocks, DataError, OperatorData
+from dope.data.operator_data import side_by_side
 from dope.diagnostics import Diagnosis, diagnose
 from dope.functionals import Functional
 from dope.functionals.base import evaluate, representers
 from dope.inference import Estimate
-from dope.nuisances import Plan, fit_weights, out_of_fold
+from dope.nuisances import Plan, SideBySide, fit_weights, out_of_fold
 from dope.operators import Operator, Precomputed, Pretrained
-from dope.scores import Prediction, Scores, choose
+from dope.scores import Correction, Prediction, Scores, choose
 from dope.training import Ensemble, Recipe, progress_bar, single_threaded
-from dope.training.progress import watched
+from dope.training.progress import Progress, no_progress, watched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,31 +98,14 @@ class Fit:
         if weights not in WEIGHTS:
             raise DataError(f"weights must be one of {', '.join(WEIGHTS)}, got {weights!r}.")
 
-        shape = (self.plan.repeats, len(self.data), len(functionals))
-        plugin, correct, spread = np.empty(shape), np.empty(shape), np.empty(shape)
-        methods, reasons = [], []
-        for k, f in enumerate(functionals):
-            method = None
-            for r in range(self.plan.repeats):
-                plugin[r, :, k] = evaluate(f, self.fields[r].astype(np.float64), self.data.grid)
-                prediction = self._prediction(r, f, weights)
-                if method is None:  # one choice for all repeats: their median must be of one estimator
-                    method, reason = choose(correction, f, prediction, plugin[r, :, k], sigma2)
-                    methods.append(method)
-                    reasons.append(f"{method.name}: {reason}")
-                correct[r, :, k], spread[r, :, k] = method(f, prediction, plugin[r, :, k])
-
-        scores = Scores(
-            plugin=plugin,
-            correction=correct,
-            fold=self.plan.fold,
-            ids=self.data.ids,
-            names=labels,
-            group=self.data.groups,
-            unlabeled=None if unlabeled is None else self._unlabeled(functionals, unlabeled),
-            correction_var=spread,
-            counts=self.data.counts,
-            unit_weight=None if unit_weights is None else np.asarray(unit_weights),
+        scores, methods, reasons = self.scores(
+            functionals,
+            labels,
+            weights=weights,
+            correction=correction,
+            unlabeled=unlabeled,
+            sigma2=sigma2,
+            unit_weights=unit_weights,
         )
         answer = inference.estimate(
             scores,
@@ -129,7 +113,7 @@ class Fit:
             ppi=ppi,
             correction=tuple(m.label for m in methods) if joint else methods[0].label,
             weights=weights,
-            reasons=tuple(dict.fromkeys(reasons)),
+            reasons=reasons,
             meta=dict(self.meta),
         )
         diagnoses = tuple(
@@ -144,6 +128,45 @@ class Fit:
             functionals=tuple(functionals),
             diagnoses=diagnoses,
         )
+
+    def scores(
+        self,
+        functionals: Sequence[Functional],
+        names: Sequence[str],
+        *,
+        weights: str = "shared",
+        correction: str = "auto",
+        unlabeled: Unlabeled | None = None,
+        sigma2: float | None = None,
+        unit_weights: ArrayLike | None = None,
+    ) -> tuple[Scores, tuple[Correction, ...], tuple[str, ...]]:
+        """All that inference needs, the correction of each functional, and why it was chosen."""
+        shape = (self.plan.repeats, len(self.data), len(functionals))
+        plugin, correct, spread = np.empty(shape), np.empty(shape), np.empty(shape)
+        methods, reasons = [], []
+        for k, f in enumerate(functionals):
+            method = None
+            for r in range(self.plan.repeats):
+                prediction = self._prediction(r, f, weights)
+                plugin[r, :, k] = evaluate(f, prediction.field, self.data.grid)
+                if method is None:  # one choice for all repeats: their median must be of one estimator
+                    method, reason = choose(correction, f, prediction, plugin[r, :, k], sigma2)
+                    methods.append(method)
+                    reasons.append(f"{method.name}: {reason}")
+                correct[r, :, k], spread[r, :, k] = method(f, prediction, plugin[r, :, k])
+        scores = Scores(
+            plugin=plugin,
+            correction=correct,
+            fold=self.plan.fold,
+            ids=self.data.ids,
+            names=tuple(names),
+            group=self.data.groups,
+            unlabeled=None if unlabeled is None else self._unlabeled(functionals, unlabeled),
+            correction_var=spread,
+            counts=self.data.counts,
+            unit_weight=None if unit_weights is None else np.asarray(unit_weights),
+        )
+        return scores, tuple(methods), tuple(dict.fromkeys(reasons))
 
     def diagnose(self, g: Functional, **options: Any) -> Diagnosis:
         """Whether the interval that `estimate(g, **options)` gives can be trusted, and why."""
@@ -189,27 +212,22 @@ class Fit:
         """`xi` ("structured") or `beta` ("direct") by the Riesz loss of this very functional, `(R, n, *grid)`."""
         key = (weights, id(g))
         if key not in self._learned:
-
-            def representer(m: int, units: np.ndarray) -> np.ndarray:
-                return representers(g, self.predict(self.data.inputs[units], m).astype(np.float64), self.data.grid)
-
             with single_threaded(self.device), progress_bar(watched()) as progress:
-                networks, scale = fit_weights(
-                    self.data,
-                    self.weight_operator,
-                    self.plan,
-                    self.recipe,
-                    representer=representer,
-                    factor=weights == "structured",
-                    device=self.device,
-                    what=f"weights of {g.name}"[:26],
-                    progress=progress,
-                )
-                learned = out_of_fold(networks, self.plan, self.data.inputs)
-            for m, r, units in self.plan.held_out():
-                learned[r, units] *= scale[m]
-            self._learned[key] = (g, learned)  # g is kept: its id stays its own
+                learn_together([self], [g], weights, progress=progress)
         return self._learned[key][1]
+
+    def take(self, units: np.ndarray) -> Fit:
+        """The fit as these units see it, with what was learned for them so far; nothing more can be learned."""
+        learned = {key: (g, values[:, units]) for key, (g, values) in self._learned.items()}
+        return replace(
+            self,
+            data=self.data.take(units),
+            plan=self.plan.take(units),
+            fields=self.fields[:, units],
+            xi=self.xi[:, units],
+            _learned=learned,
+            _predictions={},
+        )
 
     def predict(self, inputs: np.ndarray, network: int) -> np.ndarray:
         """Fields `(m, *grid)` of one fold's solution operator at inputs `(m, C, *grid)`."""
@@ -258,6 +276,48 @@ class FittedEstimate(Estimate):
         from dope.reports import plots
 
         return plots.forest(self, ax)
+
+
+def learn_together(
+    fits: Sequence[Fit], functionals: Sequence[Functional], weights: str, *, progress: Progress = no_progress
+) -> None:
+    """Learn "structured" or "direct" weights of one functional for each fit, in one training; every fit keeps its own.
+
+    The fits differ in their units and seeds only, as those of `fit_together` do.
+    """
+    first = fits[0]
+    data, plan = side_by_side([fit.data for fit in fits]), SideBySide([fit.plan for fit in fits])
+    starts = np.cumsum([0, *(len(fit.data) for fit in fits)])
+    networks = np.cumsum([0, *(len(fit.plan) for fit in fits)])
+
+    def representer(seen: Sequence[np.ndarray]) -> list[np.ndarray]:
+        out: list[np.ndarray] = []
+        for fit, g, start, m, end in zip(fits, functionals, starts[:-1], networks[:-1], networks[1:], strict=True):
+            units = [u - start for u in seen[m:end]]
+            if fit.solution is not None:
+                fields = fit.solution.predict_each(fit.data.inputs, units)
+            else:  # brought by the user: one for all folds
+                fields = [fit.fields[0, u] for u in units]
+            values = representers(g, np.concatenate(fields).astype(np.float64), data.grid)
+            out += np.split(values, np.cumsum([len(u) for u in units])[:-1])
+        return out
+
+    ensemble, scale = fit_weights(
+        data,
+        first.weight_operator,
+        plan,
+        first.recipe,
+        representer=representer,
+        factor=weights == "structured",
+        device=first.device,
+        what=f"weights of {functionals[0].name}"[:26],
+        progress=progress,
+    )
+    learned = out_of_fold(ensemble, plan, data.inputs)
+    for m, r, units in plan.held_out():
+        learned[r, units] *= scale[m]
+    for fit, g, start in zip(fits, functionals, starts, strict=False):
+        fit._learned[weights, id(g)] = (g, learned[:, start : start + len(fit.data)])  # g is kept: its id stays its own
 
 
 def load(path: str | Path, *, operator: Pretrained | None = None) -> Fit:

@@ -1,6 +1,7 @@
 """One trainer for many networks: the same networks as one by one, each with its own data and best state."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,6 +58,34 @@ def test_together_as_one_by_one(name):
         alone = train(make, loss, pool(), [task], recipe, device=CPU)
         for k, v in states(together, m).items():
             torch.testing.assert_close(v, alone.parameters[k][0], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_network_is_what_a_plain_loop_makes_of_it(name):
+    """Against torch's own pieces, one network at a time: Adam unfused, its gradient clipping, no stacking.
+
+    Gradients of stacked products come transposed in memory, and an optimiser that reads them in order of memory trains
+    every weight on the gradient of another one.
+    """
+    recipe = replace(RECIPES[name], validation=0)
+    (task,) = tasks(1, held=0)
+    with torch.random.fork_rng():
+        torch.manual_seed(task.seed)
+        net = make(task)
+    optimiser = torch.optim.Adam(net.parameters(), lr=recipe.rate, weight_decay=recipe.weight_decay, fused=False)
+    rng, data, steps = np.random.default_rng(task.seed), pool(), recipe.steps(len(task.train))
+    order = np.concatenate([rng.permutation(len(task.train)) for _ in range(recipe.epochs)]).reshape(steps, -1)
+    for step, rows in enumerate(order):
+        optimiser.param_groups[0]["lr"] = recipe.rate_at(step, steps)
+        batch = {k: v[torch.as_tensor(task.train[rows])] for k, v in data.items()}
+        optimiser.zero_grad()
+        loss(net(batch["inputs"]), batch).mean().backward()
+        if recipe.clip is not None:
+            torch.nn.utils.clip_grad_norm_(net.parameters(), recipe.clip)
+        optimiser.step()
+    trained = train(make, loss, data, [task], recipe, device=CPU)
+    for k, v in net.named_parameters():
+        torch.testing.assert_close(trained.parameters[k][0], v.detach(), rtol=0, atol=1e-5)
 
 
 def test_networks_of_unequal_length_keep_their_places():
@@ -148,9 +177,49 @@ def test_training_does_not_touch_the_global_generator():
     torch.testing.assert_close(torch.rand(3), expected)
 
 
-def test_divergence_is_an_error():
-    with pytest.raises(FloatingPointError, match="diverged"):
-        train(make, lambda u, b: loss(u, b) * torch.inf, pool(), tasks(1, held=0), Recipe(epochs=1), device=CPU)
+def test_a_network_that_diverges_is_told_and_leaves_the_others_alone():
+    def bad_for_two(fields, batch):
+        return loss(fields, batch) * torch.where(batch["broken"] > 0, torch.inf, 1.0)
+
+    work = tasks(3, held=0)
+    own = {"broken": [torch.full((len(t.train),), float(m == 1)) for m, t in enumerate(work)]}
+    recipe = Recipe(epochs=2, validation=0)
+    out = train(make, bad_for_two, pool(), work, recipe, own=own, device=CPU)
+    assert out.finite().tolist() == [True, False, True]
+    alone = train(make, loss, pool(), work[:1], recipe, device=CPU)
+    for k, v in states(out, 0).items():
+        torch.testing.assert_close(v, alone.parameters[k][0], rtol=0, atol=1e-5)
+
+
+def test_shrinkage_is_the_gradient_of_the_squared_norm_and_counts_in_the_selection():
+    """In the loss it does to an unclipped Adam what coupled weight decay of twice its size does."""
+    work = tasks(2, held=0)
+    recipe = Recipe(epochs=4, batch=4, clip=None, validation=0, weight_decay=0)
+    shrunk = train(make, loss, pool(), work, recipe, shrinkage=0.05, device=CPU)
+    decayed = train(make, loss, pool(), work, replace(recipe, weight_decay=0.1), device=CPU)
+    for k, v in shrunk.parameters.items():
+        torch.testing.assert_close(v, decayed.parameters[k], rtol=0, atol=1e-5)
+    # selected by the norm alone, the smallest state wins: with a huge constant loss nothing else differs
+    flat = lambda u, b: 0 * u.sum(-1)  # noqa: E731
+    chosen = train(make, flat, pool(), tasks(1), replace(recipe, epochs=6), shrinkage=1.0, device=CPU)
+    last = train(make, flat, pool(), tasks(1, held=0), replace(recipe, epochs=6), shrinkage=1.0, device=CPU)
+    norm = lambda e: sum(v.square().sum() for v in e.parameters.values())  # noqa: E731
+    assert norm(chosen) <= norm(last) * (1 + 1e-6)
+
+
+def test_every_network_is_asked_at_its_own_rows():
+    out = train(make, loss, pool(), tasks(3), Recipe(epochs=1), device=CPU)
+    inputs = pool()["inputs"].numpy()
+    rows = [np.array([3, 1]), np.array([], dtype=np.int64), np.arange(7)]
+    for m, (own, fields) in enumerate(zip(rows, out.predict_each(inputs, rows), strict=True)):
+        assert fields.shape == (len(own), 16)
+        np.testing.assert_allclose(fields, out.predict(m, inputs[own]), atol=1e-6)
+
+
+def test_transforms_and_coordinates_are_held_once():
+    """They belong to the architecture; every network keeps its own scales."""
+    out = train(make, loss, pool(), tasks(3), Recipe(epochs=1), device=CPU)
+    assert set(out.buffers) == {"in_shift", "in_scale", "out_shift", "out_scale"}
 
 
 # ---- the recipe -----------------------------------------------------------------------------------------

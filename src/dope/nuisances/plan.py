@@ -71,6 +71,11 @@ class Plan:
     def __len__(self) -> int:
         return self.repeats * self.folds
 
+    def take(self, units: np.ndarray) -> Plan:
+        """The plan as these units see it; it trains nothing more."""
+        group = None if self.group is None else self.group[units]
+        return Plan(self.fold[:, units], self.folds, self.seed, group, self.validation)
+
     def held_out(self) -> Iterator[tuple[int, int, np.ndarray]]:
         """(network, repeat, units held out of it) for every network."""
         for r in range(self.repeats):

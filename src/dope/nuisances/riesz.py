@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dope.data import Grid, OperatorData, interpolate
 from dope.nuisances.observations import observation_tensors
-from dope.nuisances.plan import Plan
+from dope.nuisances.plan import Plan, SideBySide
 from dope.operators import FNO, FieldNet, Operator
 from dope.training import Ensemble, Recipe, Task, train
 from dope.training.progress import Progress, no_progress
@@ -44,10 +44,10 @@ def jvp_form(g: Callable[[Tensor], Tensor], fields: Tensor, beta: Tensor, batch:
 def fit_weights(
     data: OperatorData,
     operator: Operator,
-    plan: Plan,
+    plan: Plan | SideBySide,
     recipe: Recipe,
     *,
-    representer: Callable[[int, np.ndarray], np.ndarray] | None = None,
+    representer: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]] | None = None,
     factor: bool = True,
     device: torch.device,
     what: str = "weights",
@@ -57,8 +57,8 @@ def fit_weights(
 
     Parameters
     ----------
-    representer : `(network, units) -> w_g(S(A)) (len(units), *grid)` at that network's predicted fields. None
-        stands for the mean functional, whose representer is one.
+    representer : from the units that each network sees to `w_g(S(A)) (len(units), *grid)` at that network's predicted
+        fields, one array a network. None stands for the mean functional, whose representer is one.
     factor : learn the positive `xi` of `beta = xi w_g`; otherwise learn `beta` itself.
     """
     tensors = observation_tensors(data)
@@ -68,7 +68,7 @@ def fit_weights(
     scale = {id(t): 1.0 for t in tasks}
     if representer is not None:
         seen = [np.concatenate([t.train, t.validate]) for t in tasks]
-        w = [torch.as_tensor(representer(m, units), dtype=torch.float32) for m, units in enumerate(seen)]
+        w = [torch.as_tensor(v, dtype=torch.float32) for v in representer(seen)]
         own["representer"] = w
         if recipe.standardise:  # the scale of beta is that of the representer on the training units
             scale = {
@@ -107,13 +107,14 @@ def fit_weights(
         tasks,
         recipe,
         own=own,
-        selection=objective(0.0),  # a penalty may shape the weights, not choose among them
+        selection=objective(0.0),  # a penalty on beta may shape the weights, not choose among them
+        shrinkage=recipe.riesz_shrinkage,
         device=device,
         what=what,
         progress=progress,
     )
     shrink = np.ones(len(tasks))
-    if recipe.riesz_penalty:
+    if recipe.riesz_penalty and recipe.rescale:
         shrink = _rescaling(ensemble, tensors, own, tasks, parts)
     return ensemble, shrink
 
@@ -123,7 +124,8 @@ def _rescaling(ensemble: Ensemble, tensors, own, tasks: Sequence[Task], parts) -
     """`c = sum JVP(beta) / sum 1/K sum beta^2` on the training units of every network."""
     out = np.ones(len(tasks))
     for m, task in enumerate(tasks):
-        batch = {k: v[torch.as_tensor(task.train)].to(ensemble.device) for k, v in tensors.items()}
+        rows = torch.as_tensor(task.train)
+        batch = {k: v[rows].to(ensemble.device) for k, v in tensors.items()}
         if own:
             batch["representer"] = own["representer"][m][: len(task.train)].to(ensemble.device)
         beta, gradient = parts(ensemble.member(m)(batch["inputs"]), batch)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from dope.data import OperatorData, interpolate
 from dope.nuisances.observations import observation_tensors
-from dope.nuisances.plan import Plan
+from dope.nuisances.plan import Plan, SideBySide
 from dope.operators import FieldNet, Operator
 from dope.training import Ensemble, Recipe, Task, train
 from dope.training.progress import Progress, no_progress
@@ -23,7 +23,7 @@ def solution_loss(fields: Tensor, batch: dict[str, Tensor]) -> Tensor:
 def fit_solution(
     data: OperatorData,
     operator: Operator,
-    plan: Plan,
+    plan: Plan | SideBySide,
     recipe: Recipe,
     *,
     device: torch.device,
@@ -61,9 +61,10 @@ def fit_solution(
     )
 
 
-def out_of_fold(ensemble: Ensemble, plan: Plan, inputs: np.ndarray) -> np.ndarray:
-    """Fields `(R, n, *grid)`: every unit by the network that never saw it."""
-    out = np.empty((plan.repeats, *inputs.shape[:1], *inputs.shape[2:]), dtype=np.float32)
-    for m, r, units in plan.held_out():
-        out[r, units] = ensemble.predict(m, inputs[units])
+def out_of_fold(ensemble: Ensemble, plan: Plan | SideBySide, inputs: np.ndarray) -> np.ndarray:
+    """Fields `(R, n, *grid)`: every unit by the network that never saw it; NaN where all networks may have seen it."""
+    out = np.full((plan.repeats, *inputs.shape[:1], *inputs.shape[2:]), np.nan, dtype=np.float32)
+    held = list(plan.held_out())
+    for (_, r, units), fields in zip(held, ensemble.predict_each(inputs, [u for _, _, u in held]), strict=True):
+        out[r, units] = fields
     return out

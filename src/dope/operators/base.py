@@ -34,8 +34,8 @@ class Operator(ABC):
 class FieldNet(nn.Module):
     """A core with its coordinate channels, its standardisation and its link.
 
-    The shifts and scales are buffers, so they travel with the weights and each of many stacked networks
-    keeps its own.
+    The shifts and scales are persistent buffers, so they travel with the weights and each of many stacked networks
+    keeps its own; the coordinates are the grid's, and shared.
     """
 
     places: Tensor
@@ -50,7 +50,7 @@ class FieldNet(nn.Module):
         self.ndim = grid.ndim
         self.positive = positive
         places = torch.as_tensor(grid.points, dtype=torch.get_default_dtype())
-        self.register_buffer("places", places)
+        self.register_buffer("places", places, persistent=False)
         self.register_buffer("in_shift", torch.zeros(channels + grid.ndim))
         self.register_buffer("in_scale", torch.ones(channels + grid.ndim))
         self.register_buffer("out_shift", torch.zeros(()))

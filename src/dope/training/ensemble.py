@@ -19,7 +19,11 @@ _FLOATS_AT_ONCE = 2**24
 
 @dataclass(eq=False)
 class Ensemble:
-    """M networks: one module that knows how to compute, and stacked parameters and buffers `(M, ...)`."""
+    """M networks: one module that knows how to compute, and stacked parameters and buffers `(M, ...)`.
+
+    Buffers that a module does not keep in its state (transforms, coordinates) belong to the architecture, not to a
+    network: the module's own serve all, unstacked.
+    """
 
     module: nn.Module
     parameters: State
@@ -29,10 +33,11 @@ class Ensemble:
     @staticmethod
     def of(modules: Sequence[nn.Module], device: torch.device) -> Ensemble:
         parameters, buffers = stack_module_state(list(modules))
+        kept = modules[0].state_dict().keys()
         return Ensemble(
             modules[0].to(device),
             {k: v.detach().to(device) for k, v in parameters.items()},
-            {k: v.detach().to(device) for k, v in buffers.items()},
+            {k: v.detach().to(device) for k, v in buffers.items() if k in kept},
             stackable=True,
         )
 
@@ -82,12 +87,34 @@ class Ensemble:
         shape = inputs.shape[2:]
         return np.concatenate(parts) if parts else np.empty((0, *shape), dtype=np.float32)
 
-    def subset(self, members: Sequence[int]) -> Ensemble:
-        index = torch.as_tensor(list(members), device=self.device)
+    @torch.no_grad()
+    def predict_each(self, inputs: np.ndarray, units: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """For every network the fields `(len(units[m]), *grid)` at its own rows of the inputs `(n, C, *grid)`."""
+        dtype = next(iter(self.parameters.values())).dtype
+        shared = torch.as_tensor(inputs, device=self.device, dtype=dtype)
+        longest = max(len(rows) for rows in units)
+        at_once = max(1, _FLOATS_AT_ONCE // max(1, int(np.prod(inputs.shape[1:])) * longest) // 4)
+        out: list[np.ndarray] = []
+        for start in range(0, len(self), at_once):
+            members = slice(start, min(start + at_once, len(self)))
+            rows = np.zeros((members.stop - start, longest), dtype=np.int64)  # padded with a row that exists
+            for row, own in zip(rows, units[members], strict=True):
+                row[: len(own)] = own
+            fields = self[members](shared[torch.as_tensor(rows, device=self.device)]).cpu().numpy()
+            out += [field[: len(own)] for field, own in zip(fields, units[members], strict=True)]
+        return out
+
+    def finite(self) -> np.ndarray:
+        """`(M,)`: which networks have only finite parameters, as training that diverged has not."""
+        parts = [torch.isfinite(v).flatten(1).all(1) for v in self.parameters.values()]
+        return torch.stack(parts).all(0).cpu().numpy()
+
+    def __getitem__(self, members: slice) -> Ensemble:
+        """These networks, on the same memory."""
         return Ensemble(
             self.module,
-            {k: v[index] for k, v in self.parameters.items()},
-            {k: v[index] for k, v in self.buffers.items()},
+            {k: v[members] for k, v in self.parameters.items()},
+            {k: v[members] for k, v in self.buffers.items()},
             self.stackable,
         )
 

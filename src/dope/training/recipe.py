@@ -24,6 +24,8 @@ class Recipe:
     validation : share of the training units held back to choose the best state; 0 keeps the last state.
     standardise : scale channels and outputs to mean 0 and standard deviation 1 on the training units.
     riesz_penalty : lambda of the Riesz loss, times the grid mean of beta squared.
+    riesz_shrinkage : the same, times the squared norm of the weight network's parameters; counts in the selection.
+    rescale : put weights that `riesz_penalty` has shrunk back to scale.
     """
 
     epochs: int = 100
@@ -36,6 +38,8 @@ class Recipe:
     validation: float = 0.2
     standardise: bool = True
     riesz_penalty: float = 0.0
+    riesz_shrinkage: float = 0.0
+    rescale: bool = True
 
     def __post_init__(self) -> None:
         if self.schedule not in ("one-cycle", "constant"):
@@ -50,8 +54,8 @@ class Recipe:
             raise DataError(f"Recipe: clip must be positive or None, got {self.clip}.")
         if not 0 <= self.validation < 1:
             raise DataError(f"Recipe: validation must lie in [0, 1), got {self.validation}.")
-        if self.weight_decay < 0 or self.riesz_penalty < 0:
-            raise DataError("Recipe: weight_decay and riesz_penalty must not be negative.")
+        if min(self.weight_decay, self.riesz_penalty, self.riesz_shrinkage) < 0:
+            raise DataError("Recipe: weight_decay, riesz_penalty and riesz_shrinkage must not be negative.")
 
     def steps(self, units: int) -> int:
         """Optimiser steps for a network with this many training units."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ Loss = Callable[[Tensor, Batch], Tensor]
 
 _RANDOM = threading.Lock()  # torch initialises modules from one global generator
 _CHECKS = 50  # how often, at most, the held-out loss is looked at
+# Networks of the trial step that tells a network's memory, and the share of the free memory that is then used.
+_PROBE, _MEMORY_SHARE = 8, 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,7 @@ def train(
     *,
     own: Mapping[str, Sequence[Tensor]] | None = None,
     selection: Loss | None = None,
+    shrinkage: float = 0.0,
     device: torch.device,
     what: str = "training",
     progress: Progress = no_progress,
@@ -54,8 +58,10 @@ def train(
     own : tensors that differ between networks, for each name one (len(train) + len(validate), ...) a task, in
         that order of units.
     selection : the loss by which the best state is chosen on the held-out units; `loss` unless given.
+    shrinkage : times the squared norm of a network's parameters, added to its loss and to its selection.
 
-    Networks that take the same number of steps are trained together; the others in further groups.
+    Networks that take the same number of steps are trained together, as many at a time as the device's memory holds;
+    the others in further groups. A network whose training diverged comes back with parameters that are not finite.
     """
     if not tasks:
         raise ValueError("nothing to train")
@@ -65,41 +71,87 @@ def train(
         if len(task.train) == 0:
             raise DataError("a network has no training unit: use fewer folds or more units.")
         groups.setdefault((count, len(task.validate) > 0), []).append(m)
-    total, done = sum(count for count, _ in groups), 0
-    parts = []
-    for (count, _), members in groups.items():
-        parts.append(
-            _train_group(
-                make,
-                loss,
-                selection or loss,
-                shared,
-                {k: [v[m] for m in members] for k, v in (own or {}).items()},
-                [tasks[m] for m in members],
-                recipe,
-                count,
-                device,
-                all(part.stackable for part in parts),  # once a group could not be stacked, no other is tried
-                lambda step, base=done: progress(what, base + step, total),
-            )
-        )
-        done += count
-    order = np.argsort(np.concatenate([np.asarray(m) for m in groups.values()]), kind="stable")
-    return parts[0] if len(parts) == 1 else Ensemble.joined(parts, order)
+    shared = {k: v.to(device) for k, v in shared.items()}
+    work = _Work(make, loss, selection or loss, shared, own or {}, tasks, recipe, shrinkage, device)
+    waiting = list(groups.values())
+    total, done = sum(steps), 0
+    parts: list[Ensemble] = []
+    order: list[int] = []
+    largest = _most_at_once(work, tuple(waiting[0])) if device.type == "cuda" else len(tasks)
+    while waiting:
+        members = waiting.pop(0)
+        if len(members) > largest:
+            pieces = -(-len(members) // largest)
+            waiting[:0] = [part.tolist() for part in np.array_split(np.asarray(members), pieces)]
+            continue
+        count = steps[members[0]]
+
+        def tick(step: int, base: int = done, size: int = len(members)) -> None:
+            progress(what, base + step * size, total)
+
+        try:
+            # once a group could not be stacked, no other is tried
+            part = _train_group(work, members, count, all(part.stackable for part in parts), tick)
+        except torch.OutOfMemoryError:
+            if len(members) == 1:
+                raise
+            part = None  # the exception holds the group's tensors: they are free only behind this block
+        if part is None:
+            torch.cuda.empty_cache()
+            largest = -(-len(members) // 2)
+            waiting.insert(0, members)
+            warnings.warn(f"{what}: out of memory, going on with {largest} networks at a time.", stacklevel=2)
+            continue
+        parts.append(part)
+        order += members
+        done += count * len(members)
+    return parts[0] if len(parts) == 1 else Ensemble.joined(parts, np.argsort(order, kind="stable"))
 
 
-def _train_group(make, loss, selection, shared, own, tasks, recipe, steps, device, stackable, tick) -> Ensemble:
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What `train` was asked for."""
+
+    make: Callable[[Task], nn.Module]
+    loss: Loss
+    selection: Loss
+    shared: Mapping[str, Tensor]
+    own: Mapping[str, Sequence[Tensor]]
+    tasks: Sequence[Task]
+    recipe: Recipe
+    shrinkage: float
+    device: torch.device
+
+
+def _most_at_once(work: _Work, members: Sequence[int]) -> int:
+    """How many networks the device's free memory holds, from the peak of one step of a few."""
+    few = list(members[:_PROBE])
+    free, _ = torch.cuda.mem_get_info(work.device)
+    before = torch.cuda.memory_allocated(work.device)
+    torch.cuda.reset_peak_memory_stats(work.device)
+    _train_group(work, few, 1, True, lambda step: None)
+    each = (torch.cuda.max_memory_allocated(work.device) - before) / len(few)
+    torch.cuda.empty_cache()
+    return max(1, int(_MEMORY_SHARE * free / each))
+
+
+def _train_group(
+    work: _Work, members: Sequence[int], steps: int, stackable: bool, tick: Callable[[int], None]
+) -> Ensemble:
+    recipe, device, selection = work.recipe, work.device, work.selection
+    tasks = [work.tasks[m] for m in members]
+    own = {k: [v[m] for m in members] for k, v in work.own.items()}
     modules = []
     with _RANDOM, torch.random.fork_rng(devices=[]):
         for task in tasks:
             torch.manual_seed(task.seed)
-            modules.append(make(task))
+            modules.append(work.make(task))
     ensemble = Ensemble.of(modules, device)
     ensemble.stackable = stackable
     parameters = {k: v.requires_grad_() for k, v in ensemble.parameters.items()}
     leaves = list(parameters.values())
     optimiser = torch.optim.Adam(leaves, lr=recipe.rate, weight_decay=recipe.weight_decay, fused=True)
-    feed = _Feed(shared, own, tasks, device)
+    feed = _Feed(work.shared, own, tasks, device)
     order = np.stack([_stream(task, recipe.batch, steps) for task in tasks], axis=1)  # (steps, M, batch)
     order = torch.as_tensor(order, device=device)
     held_out = len(tasks[0].validate) > 0
@@ -110,14 +162,20 @@ def _train_group(make, loss, selection, shared, own, tasks, recipe, steps, devic
     for step in range(steps):
         for group in optimiser.param_groups:
             group["lr"] = recipe.rate_at(step, steps)
-        values = _values(ensemble, parameters, loss, feed.training(order[step]))
+        values = _values(ensemble, parameters, work.loss, feed.training(order[step]))
         gradients = torch.autograd.grad(values.mean(1).sum(), leaves)
+        if work.shrinkage:
+            with torch.no_grad():
+                gradients = [g + 2 * work.shrinkage * leaf for g, leaf in zip(gradients, leaves, strict=True)]
         for leaf, gradient in zip(leaves, _clipped(gradients, recipe.clip), strict=True):
-            leaf.grad = gradient
+            # The fused step reads memory in order: a transposed gradient would go to the wrong weights.
+            leaf.grad = gradient.contiguous()
         optimiser.step()
         last = step == steps - 1
         if held_out and ((step + 1) % every == 0 or last):
             value = _held_out_value(ensemble, parameters, selection, feed)
+            if work.shrinkage:
+                value = value + work.shrinkage * _squares(leaves).detach()
             better = value < best_value
             best_value = torch.where(better, value, best_value)
             with torch.no_grad():
@@ -127,11 +185,6 @@ def _train_group(make, loss, selection, shared, own, tasks, recipe, steps, devic
             tick(step + 1)
 
     final = best if held_out else {k: v.detach() for k, v in parameters.items()}
-    for k, v in final.items():
-        if not torch.isfinite(v).all():
-            raise FloatingPointError(
-                f"training diverged (parameter {k!r} is not finite): lower Recipe.rate or keep Recipe.clip on."
-            )
     return Ensemble(ensemble.module, final, ensemble.buffers, ensemble.stackable)
 
 
@@ -147,9 +200,13 @@ def _clipped(gradients: Sequence[Tensor], clip: float | None) -> Sequence[Tensor
     """Gradients scaled down, network by network, to a norm of at most `clip`."""
     if clip is None:
         return gradients
-    squares = sum(g.flatten(1).square().sum(1) for g in gradients)
-    factor = (clip / (torch.as_tensor(squares).sqrt() + 1e-6)).clamp(max=1.0)
+    factor = (clip / (_squares(gradients).sqrt() + 1e-6)).clamp(max=1.0)
     return [g * factor.view(-1, *[1] * (g.dim() - 1)) for g in gradients]
+
+
+def _squares(parts: Sequence[Tensor]) -> Tensor:
+    """The squared norm `(M,)` of each network's parts."""
+    return torch.stack([p.flatten(1).square().sum(1) for p in parts]).sum(0)
 
 
 @torch.no_grad()
@@ -177,7 +234,7 @@ class _Feed:
 
     def __init__(self, shared, own, tasks: Sequence[Task], device: torch.device) -> None:
         self.device = device
-        self.shared = {k: v.to(device) for k, v in shared.items()}
+        self.shared = shared
         self.train_units = _table([t.train for t in tasks], device)
         self.validate_units = _table([t.validate for t in tasks], device)
         sizes = [len(t.validate) for t in tasks]
