@@ -28,7 +28,7 @@ _BASAL_GLUCOSE, _SD_BASAL_GLUCOSE = 120.0, 12.0  # mg/dL
 _EFFECTIVENESS, _ACTION, _PASSAGE, _GUT = 0.6, 1.5, 1.1, 1.5
 _INSULIN_LEVEL = 13.2  # mU/L in plasma for each U/h
 _GLUCOSE_LEVEL = 0.8 * 1000 / 120  # mg/dL for each g: 80 % is absorbed, into 120 dL
-_LONGEST_STEP = 1 / 12  # hours: truncation is then below a thousandth of a mg/dL
+_LONGEST_STEP = 1 / 12  # hours: truncation is then a few thousandths of a mg/dL, and below a fiftieth
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,18 @@ def sitting(start: np.ndarray, times: np.ndarray) -> np.ndarray:
 
 
 def blood_glucose(
-    carbs: np.ndarray, insulin: np.ndarray, sensitivity: np.ndarray, basal: np.ndarray, step: float
+    carbs: np.ndarray,
+    insulin: np.ndarray,
+    sensitivity: np.ndarray,
+    basal: np.ndarray,
+    step: float,
+    longest: float = _LONGEST_STEP,
 ) -> np.ndarray:
-    """Solutions `(n, nodes)` of the model for rates `(n, nodes)` held over each step, by Runge and Kutta."""
-    parts = int(np.ceil(step / _LONGEST_STEP - 1e-9))
+    """Solutions `(n, nodes)` of the model for rates `(n, nodes)` held over each step, by Runge and Kutta.
+
+    Steps of the grid longer than `longest` are split.
+    """
+    parts = int(np.ceil(step / longest - 1e-9))
     h = step / parts
     eaten = np.ascontiguousarray(carbs.T)  # time first: each step then works on contiguous memory
     level = _INSULIN_LEVEL * np.ascontiguousarray(insulin.T)
