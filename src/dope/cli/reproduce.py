@@ -14,8 +14,8 @@ def reproduce(
     /,
     *,
     repeats: Annotated[int, Parameter(alias="-r")] = 50,
-    setting: Annotated[tuple[str, ...], Parameter(alias="-s", negative=())] = (),
-    functional: Annotated[tuple[str, ...], Parameter(alias="-f", negative=())] = (),
+    setting: Annotated[tuple[str, ...], Parameter(alias="-s", negative=(), show_default=False)] = (),
+    functional: Annotated[tuple[str, ...], Parameter(alias="-f", negative=(), show_default=False)] = (),
     protocol: Literal["paper", "release", "recommended"] = "recommended",
     out: Annotated[Path | None, Parameter(alias="-o", show_default=lambda _: "STUDY-PROTOCOL")] = None,
     executor: Annotated[str | None, Parameter(show_default=lambda _: "local, serial on a GPU")] = None,
@@ -33,9 +33,9 @@ def reproduce(
     repeats
         How many. Those that the folder already holds are not repeated.
     setting
-        Only this one, such as rho=0.5. May be given several times.
+        Only this one, such as rho=0.5; all unless given. May be given several times.
     functional
-        Only this one, such as tat. May be given several times.
+        Only this one, such as tat; all unless given. May be given several times.
     protocol
         paper: the published experiments. release: the authors' later public protocol. recommended: what
         dope.DOPE() does.
@@ -44,7 +44,7 @@ def reproduce(
     executor
         serial: this process. local: one process for each core. dask:ADDRESS: a Dask cluster.
     workers
-        How many processes; as many as there are cores unless given.
+        How many processes; as many as there are cores unless given (local).
     device
         Where networks are trained: cpu, cuda, cuda:1, or auto.
     """

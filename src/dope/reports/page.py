@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,8 +11,7 @@ from dope.data import DataError
 from dope.inference import Estimate
 from dope.reports import sections
 from dope.reports.content import Content, gather
-from dope.reports.markup import esc
-from dope.reports.style import CSS
+from dope.reports.document import document, writable
 from dope.reports.words import listed
 
 _SECTIONS = (sections.asked, sections.answer, sections.trust, sections.fields, sections.weights, sections.scores,
@@ -41,10 +39,7 @@ def report(
     if not isinstance(estimate, Estimate):
         raise DataError(f"report needs an estimate, got {type(estimate).__name__}: pass what fit.estimate(...) gives.")
     known = _truth(truth or {}, estimate.names)
-    file = Path(path)
-    if file.is_dir():
-        raise DataError(f"{file} is a folder: give the report a file name, e.g. {file / 'report.html'}.")
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file = writable(path)
     content = gather(estimate, known)
     file.write_text(_page(content, title), encoding="utf-8")
     return file
@@ -68,28 +63,7 @@ def _page(content: Content, title: str | None) -> str:
     heading = title or _title(est)
     observations = "" if est.scores.counts is None else f", {int(np.sum(est.scores.counts))} observations"
     body = "\n".join(part for write in _SECTIONS if (part := write(content)))
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="dope {esc(_version(est))}">
-<title>{esc(heading)}</title>
-<style>
-{CSS}
-</style>
-</head>
-<body>
-<main>
-<header>
-<h1>{esc(heading)}</h1>
-<p class="sub">Debiased estimation with a neural operator. {est.n} units{observations}.</p>
-</header>
-{body}
-</main>
-</body>
-</html>
-"""
+    return document(heading, f"Debiased estimation with a neural operator. {est.n} units{observations}.", body)
 
 
 def _title(est: Estimate) -> str:
@@ -97,12 +71,3 @@ def _title(est: Estimate) -> str:
     if len(names) > 4:
         names = [*names[:3], f"{len(names) - 3} more"]
     return f"Mean of {listed(names)}"
-
-
-def _version(est: Estimate) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("dope")
-    except PackageNotFoundError:  # run from a source tree
-        return f"(Python {platform.python_version()})"

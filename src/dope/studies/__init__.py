@@ -8,6 +8,7 @@ process writes; a finished cell is never lost and never repeated.
 
 from dope.studies.figures import Picture, pictures, save_figures
 from dope.studies.formats import FORMATS, write
+from dope.studies.page import study_report
 from dope.studies.protocol import PROTOCOLS, Protocol, protocol
 from dope.studies.registry import STUDIES, find
 from dope.studies.results import Results, results
@@ -17,5 +18,5 @@ from dope.studies.study import Setting, Study
 from dope.studies.table import KEYS, Summary, table
 
 __all__ = ["FORMATS", "KEYS", "PROTOCOLS", "STUDIES", "Picture", "Protocol", "Results", "Setting", "Slope", "Study",
-           "Summary", "find", "pictures", "protocol", "reproduce", "results", "save_figures", "table",
-           "write"]  # fmt: skip
+           "Summary", "find", "pictures", "protocol", "reproduce", "results", "save_figures",
+           "study_report", "table", "write"]  # fmt: skip

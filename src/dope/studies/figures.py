@@ -42,9 +42,11 @@ _LOOKS = {
     "design": (_GREEN, "D"),
 }
 _SPARE = ((_PURPLE, "v"), (_GREEN, "D"), (_SKY, "^"), ("#8a6d00", "P"), ("#1f2328", "X"))
-_NAMES = {"floor": "floor: true values of the same units", "plugin": "plug-in", "plugin S": "plug-in, S",
-          "auto": "debiased (auto)", "auto+tuned": "debiased (auto), tuned", "auto+paper": "debiased (auto), paper",
-          "direct+paper": "direct, paper", "direct+tuned": "direct, tuned"}  # fmt: skip
+_NAMES = {"floor": "floor (true values)", "plugin": "plug-in", "plugin S": "plug-in, S", "auto": "debiased",
+          "auto+tuned": "debiased, tuned PPI", "auto+paper": "debiased, plain PPI",
+          "one-step+tuned": "one-step, tuned PPI", "one-step+paper": "one-step, plain PPI",
+          "direct+tuned": "direct, tuned PPI", "direct+paper": "direct, plain PPI"}  # fmt: skip
+_PUBLISHED = ", published"
 # Of the many estimators of a study, those that a picture can hold and its point needs.
 _DRAWN = {
     "pk-fno": ("plugin", "direct", "structured", "auto"),
@@ -52,14 +54,16 @@ _DRAWN = {
     "darcy": ("plugin", "direct", "one-step", "auto"),
     "pk-coverage": ("plugin", "direct", "one-step", "auto"),
     "pk-ppi": ("plugin", "direct+paper", "auto+tuned"),
-    "rates": ("plugin", "one-step", "exact"),
-    "shift": ("plugin", "one-step", "exact"),
+    "rates": ("plugin", "one-step", "auto"),
+    "shift": ("plugin", "one-step", "auto"),
 }
 _MOST = 6
 _LEVEL = 0.95
 # Settings that double from one to the next.
 _DOUBLING = ("n", "n2")
 _WIDTH, _HEIGHT, _LEGEND = 3.1, 2.5, 0.5
+# Of an entry of a legend: inches for a letter of its words, and for all else.
+_LETTER, _MARK = 0.07, 0.7
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,7 @@ def _measure(
         theirs = np.full(len(at), np.nan) if printed is None else _values(at, printed)
         if np.isfinite(theirs).any():
             ax.plot(x, theirs, color=colour, marker=marker, markersize=5, markerfacecolor="none", linewidth=0.9,
-                    linestyle=(0, (1, 2)), label=f"{_name(name)}, published", zorder=2)  # fmt: skip
+                    linestyle=(0, (1, 2)), label=_name(name) + _PUBLISHED, zorder=2)  # fmt: skip
     _setting_axis(ax, group)
     _open_frame(ax)
 
@@ -192,8 +196,6 @@ def _drawn(group: Sequence[Summary]) -> list[Summary]:
     """What a picture of these summaries shows: a choice of estimators, in the table's order."""
     there = list(dict.fromkeys(s.estimator for s in ordered(group)))
     chosen = [e for e in _DRAWN.get(group[0].study, ()) if e in there] if group else []
-    if "exact" in _DRAWN.get(group[0].study if group else "", ()) and "exact" not in there:
-        chosen += ["auto"] if "auto" in there else []  # no exact correction: what the library chooses instead
     chosen = chosen or [e for e in there if e != "floor"][:_MOST]
     return [s for s in ordered(group) if s.estimator in ("floor", *chosen)]
 
@@ -307,8 +309,11 @@ def _legend(fig: Figure, axes: Sequence[Axes]) -> None:
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    columns = 2 if fig.get_figwidth() < 6 else 3 if fig.get_figwidth() < 8 else 4
-    fig.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns, frameon=False,
+    names = [label for label in entries if not label.endswith(_PUBLISHED)]
+    names.sort(key=lambda label: label != _NAMES["floor"])
+    order = [n for name in names for n in (name, name + _PUBLISHED) if n in entries]
+    columns = max(1, int(fig.get_figwidth() / (_LETTER * max(map(len, order)) + _MARK)))
+    fig.legend([entries[n] for n in order], order, loc="outside lower center", ncols=columns, frameon=False,
                fontsize="small")  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from dataclasses import astuple, fields
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from dope.data import DataError
 from dope.studies.cell import Cell, Row, config_of
@@ -122,6 +123,14 @@ def read(folder: str | Path) -> tuple[list[Row], list[tuple[str, int, str]]]:
     nan = float("nan")
     rows = [Row(*(nan if v is None else v for v in entry)) for entry in found]
     return rows, failed
+
+
+def numbers(folder: str | Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Every number of the protocols behind a folder's rows, by study and protocol."""
+    file = Path(folder) / FILE
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=60)) as db:
+        found = db.execute("SELECT study, protocol, numbers FROM configs ORDER BY rowid").fetchall()
+    return {(study, name): json.loads(text) for study, name, text in found}
 
 
 @lru_cache(maxsize=1)
