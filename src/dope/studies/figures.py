@@ -57,11 +57,11 @@ _DRAWN = {
     "rates": ("plugin", "one-step", "auto"),
     "shift": ("plugin", "one-step", "auto"),
 }
-_MOST = 6
+_MOST, _COLUMNS = 6, 3
 _LEVEL = 0.95
 # Settings that double from one to the next.
 _DOUBLING = ("n", "n2")
-_WIDTH, _HEIGHT, _LEGEND = 3.1, 2.5, 0.5
+_WIDTH, _HEIGHT, _LEGEND = 3.1, 2.5, 0.7
 # Of an entry of a legend: inches for a letter of its words, and for all else.
 _LETTER, _MARK = 0.07, 0.7
 
@@ -119,24 +119,25 @@ def coverage(group: Sequence[Summary], ax: Axes) -> Axes:
 
 
 def robustness(slopes: Sequence[Slope], ax: Axes) -> Axes:
-    """Paired |bias| against 1 + delta on logarithmic axes, with the fitted lines and their slopes."""
+    """Paired |bias| against the size of the errors, both logarithmic, with the fitted lines and their slopes."""
     from matplotlib.ticker import FuncFormatter, NullLocator
 
     ax.set_xscale("log")
     ax.set_yscale("log")
     for k, s in enumerate(slopes):
         colour, marker = _look(s.estimator, k)
-        x, bias = 1 + np.array(s.deltas), np.abs(s.bias)
+        x, bias = s.offset + np.array(s.deltas), np.abs(s.bias)
         label = f"{_name(s.estimator)}: {s}"
         ax.errorbar(x, bias, s.bias_se, fmt=marker, color=colour, markersize=5, elinewidth=1, label=label)
         if s.slope is not None and (bias > 0).all():
             middle = np.exp(np.log(bias).mean() - s.slope * np.log(x).mean())
             ax.plot(x, middle * x**s.slope, color=colour, linewidth=1.2)
-    ticks = sorted({1 + d for s in slopes for d in s.deltas})
+    offset = slopes[0].offset
+    ticks = sorted({offset + d for s in slopes for d in s.deltas})
     ax.set_xticks(ticks)
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v - 1:.3g}"))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v - offset:.3g}"))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xlabel("delta (errors are 1 + delta times as large)")
+    ax.set_xlabel("delta (errors are 1 + delta times as large)" if offset else "delta (errors are proportional to it)")
     ax.set_ylabel("|bias|")
     _open_frame(ax)
     return ax
@@ -157,7 +158,10 @@ def _measure(
         if name == "floor":
             ax.plot(x, y, color=colour, linewidth=1.4, linestyle=(0, (4, 2)), label=_name(name), zorder=1.5)
             continue
-        bars = None if se is None else 2 * _values(at, se)
+        bars = None
+        if se is not None:  # an error is positive: so is the lower end of its bar, also with few repeats
+            long = 2 * _values(at, se)
+            bars = np.stack([np.minimum(long, 0.8 * y), long])
         ax.errorbar(x, y, bars, color=colour, marker=marker, markersize=4.5, linewidth=1.5, elinewidth=0.9,
                     label=_name(name), zorder=3)  # fmt: skip
         theirs = np.full(len(at), np.nan) if printed is None else _values(at, printed)
@@ -243,7 +247,10 @@ def pictures(found: Results) -> Iterator[Picture]:
                 columns = [group for group in groups if group[0].functional == functional]
                 yield _picture(f"{study}-{functional}", protocol, columns, lambda s: s.setting.rpartition(",")[0])
         else:
-            yield _picture(study, protocol, groups, lambda s: s.functional)
+            parts = [groups[k : k + _COLUMNS] for k in range(0, len(groups), _COLUMNS)]
+            for k, part in enumerate(parts):
+                name = f"{study}-{k + 1}" if len(parts) > 1 else study
+                yield _picture(name, protocol, part, lambda s: s.functional)
 
 
 def _picture(
@@ -268,10 +275,13 @@ def _picture(
     size = (max(4.2, _WIDTH * len(columns)), _HEIGHT * rows + _LEGEND)
     shown = ", ".join(_MEASURES[m] for m in measures)
     first = columns[0][0]
-    caption = (
-        f"{first.study}, protocol {protocol}: {shown} against {_axis_name(first)}. Bars are two Monte-Carlo standard "
-        "errors either way; hollow marks are published figures; coverage is shaded where it agrees with 95 %."
-    )
+    caption = f"{first.study}, protocol {protocol}: {shown} against {_axis_name(first)}."
+    if rmse in measures:
+        caption += " Bars are two Monte-Carlo standard errors either way."
+    if _has_published(columns):
+        caption += " Hollow marks are published figures."
+    if coverage in measures:
+        caption += " Coverage agrees with 95 % where it is shaded."
     return Picture(f"{name}-{protocol}", caption, size, draw)
 
 
@@ -279,7 +289,7 @@ _MEASURES = {rmse: "root mean squared error", ratio: "RMSE over the floor's", co
 
 
 def _has_published(columns: Sequence[Sequence[Summary]]) -> bool:
-    return any(s.published_rmse is not None for group in columns for s in group)
+    return any((s.published_rmse, s.published_coverage) != (None, None) for group in columns for s in group)
 
 
 def _share(columns: Sequence[Sequence[Summary]]) -> bool | str:
@@ -298,8 +308,8 @@ def _bias_picture(study: str, protocol: str, slopes: Sequence[Slope]) -> Picture
                       title="slope (standard error)", title_fontsize="small")  # fmt: skip
 
     caption = (
-        f"{study}, protocol {protocol}: absolute bias, paired with the floor of the same repeats, when the errors of "
-        "the nuisances are made 1 + delta times as large; slopes in log(1 + delta)."
+        f"{study}, protocol {protocol}: absolute bias, paired with the floor of the same repeats, when the nuisances "
+        f"are made worse; slopes in log({slopes[0].size})."
     )
     return Picture(f"{study}-{protocol}", caption, (max(4.2, 3.9 * len(functionals)), 4.3), draw)
 

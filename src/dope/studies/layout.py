@@ -19,6 +19,7 @@ from dope.studies.table import Summary
 
 MISSING = "-"
 PUBLISHED = "published"
+_LEVEL = 0.95
 # What is shown besides RMSE, coverage and the ratio to the floor.
 _FURTHER = {"pk-coverage": ("length",), "rates": ("bias",), "robustness": ("bias",), "shift": ("bias",)}
 
@@ -98,20 +99,25 @@ class Section:
     protocol: str
     blocks: tuple[Block, ...]
     slopes: tuple[Slope, ...]
-    coverage_se: float
 
     @property
-    def heading(self) -> str:
+    def title(self) -> str:
+        return f"{self.study}, protocol {self.protocol}"
+
+    @property
+    def about(self) -> str:
         about = dict.fromkeys(b.about for b in self.blocks if b.about)
         many = dict.fromkeys(b.many for b in self.blocks)
-        return f"{self.study}, protocol {self.protocol}, {', '.join(many)}. {' '.join(about)}".strip()
+        return " ".join((*about, f"{', '.join(many)}.".capitalize()))
 
     @property
     def legend(self) -> str:
         """What the reader must know about the numbers."""
+        fewest = min(b.repeats[0] for b in self.blocks)
         return (
             "floor: the mean of the true values of the same units, which no method that sees only them gets reliably "
-            f"below. Standard errors of coverages are at most {self.coverage_se:.2f}."
+            f"below. Over {fewest} repeats, a coverage of {_LEVEL:g} has a standard error of "
+            f"{math.sqrt(_LEVEL * (1 - _LEVEL) / fewest):.2f}."
         )
 
 
@@ -126,7 +132,6 @@ def sections(table: Sequence[Summary], slopes: Sequence[Slope] = ()) -> list[Sec
                 *place,
                 blocks=tuple(_block(group) for group in grouped(here)),
                 slopes=tuple(s for s in slopes if _section(s) == place and s.functional in asked),
-                coverage_se=max(s.coverage_se for s in here),
             )
         )
     return out

@@ -12,6 +12,8 @@ from dope.studies.layout import MISSING, Block, Cell, Panel, Section, sections
 from dope.studies.results import Results
 from dope.studies.slopes import words
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 
 def study_report(found: Results, path: str | Path, *, title: str | None = None) -> Path:
     """Write the tables and figures of a study as one self-contained HTML page, and return its path."""
@@ -29,8 +31,8 @@ def study_report(found: Results, path: str | Path, *, title: str | None = None) 
 def _section(k: int, part: Section, found: Results) -> str:
     return section(
         f"study-{k}",
-        f"{part.study}, protocol {part.protocol}",
-        paragraph(part.heading),
+        part.title,
+        paragraph(part.about),
         *_figures(k, part, found),
         *(_panel(block, panel) for block in part.blocks for panel in block.panels),
         _slopes(part),
@@ -54,7 +56,7 @@ def _panel(block: Block, panel: Panel) -> str:
         label = f"{above}, published" if line.published else line.label
         rows.append([label, *map(_cell, line.cells)])
         above = line.label
-    return table(f"{block.functional}: {panel.title(f'× 10^{panel.power}')}.", head, rows)
+    return table(f"{block.functional}: {panel.title(f'× 10{str(panel.power).translate(_RAISED)}')}.", head, rows)
 
 
 def _cell(cell: Cell) -> Html:

@@ -2,10 +2,12 @@
 
 At delta the errors are 1 + delta times what they were: delta = 0 is not free of bias, and a fit of log |bias| in
 log delta would be meaningless. The law to find is |bias| ~ (1 + delta)^slope, so the fit is in log(1 + delta): 1 for
-an error that enters by itself, 2 for a product of two errors that both grow. The bias is the mean over repeats of
-estimate - floor. Both see the same units, so what is subtracted is their own sampling error and not the nuisances'.
-All deltas share the repeats' units and fits. Their biases move together, and the standard error of the slope (delta
-method over repeats) allows for that.
+an error that enters by itself, 2 for a product of two errors that both grow. Under the release protocol the errors
+are delta times a fixed direction, and the fit is in log delta without delta = 0.
+
+The bias is the mean over repeats of estimate - floor. Both see the same units, so what is subtracted is their own
+sampling error and not the nuisances'. All deltas share the repeats' units and fits. Their biases move together, and
+the standard error of the slope (delta method over repeats) allows for that.
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ import numpy as np
 from dope.studies.cell import Row
 
 _SETTING = "delta"
+# What delta is added to, to be proportional to the errors: 1 unless the protocol says otherwise.
+_OFFSET = {"release": 0.0}
 # A mean closer to zero than this many of its standard errors may have either sign: its logarithm says little.
 _VISIBLE = 2.0
 
 
 @dataclass(frozen=True)
 class Slope:
-    """A fitted slope of log |bias| in log(1 + delta).
+    """A fitted slope of log |bias| in log(offset + delta).
 
     repeats : those that have the estimator and the floor at every delta.
     bias, bias_se : paired biases by delta.
@@ -39,6 +43,7 @@ class Slope:
     functional: str
     estimator: str
     protocol: str
+    offset: float
     repeats: int
     deltas: tuple[float, ...]
     bias: tuple[float, ...]
@@ -49,6 +54,11 @@ class Slope:
     @property
     def known(self) -> bool:
         return self.slope is not None
+
+    @property
+    def size(self) -> str:
+        """What the errors are proportional to."""
+        return f"{self.offset:g} + delta" if self.offset else "delta"
 
     @property
     def visible(self) -> bool:
@@ -70,8 +80,9 @@ def slopes(rows: Iterable[Row]) -> list[Slope]:
     for (_, study, backbone, functional, protocol), estimates in groups.items():
         floor = estimates.pop("floor", {})
         for estimator, found in estimates.items():
-            deltas, difference = _paired(found, floor)
-            bias, bias_se, slope, se = fit(deltas, difference)
+            offset = _OFFSET.get(protocol, 1.0)
+            deltas, difference = _paired({at: v for at, v in found.items() if offset + at[1] > 0}, floor)
+            bias, bias_se, slope, se = fit(offset + np.array(deltas), difference)
             out.append(
                 Slope(
                     study=study,
@@ -79,6 +90,7 @@ def slopes(rows: Iterable[Row]) -> list[Slope]:
                     functional=functional,
                     estimator=estimator,
                     protocol=protocol,
+                    offset=offset,
                     repeats=len(difference),
                     deltas=deltas,
                     bias=tuple(map(float, bias)),
@@ -90,15 +102,15 @@ def slopes(rows: Iterable[Row]) -> list[Slope]:
     return out
 
 
-def fit(deltas: Sequence[float], difference: np.ndarray) -> tuple[np.ndarray, np.ndarray, float | None, float | None]:
-    """Biases, their standard errors, the slope and its own, from differences `(repeats, deltas)`."""
+def fit(sizes: np.ndarray, difference: np.ndarray) -> tuple[np.ndarray, np.ndarray, float | None, float | None]:
+    """Biases, their standard errors, the slope and its own, from differences `(repeats, sizes of the errors)`."""
     n, many = difference.shape
     if n < 2:
         return difference.mean(0) if n else np.full(many, np.nan), np.full(many, np.nan), None, None
     bias, bias_se = difference.mean(0), difference.std(0, ddof=1) / math.sqrt(n)
     if many < 2 or not (np.all(bias > 0) or np.all(bias < 0)):
         return bias, bias_se, None, None
-    x = np.log1p(np.asarray(deltas))
+    x = np.log(sizes)
     pull = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
     slope = float(pull @ np.log(np.abs(bias)))
     # what a repeat adds to the slope, to first order: d log|b| = db / b
@@ -109,8 +121,8 @@ def fit(deltas: Sequence[float], difference: np.ndarray) -> tuple[np.ndarray, np
 def words(slopes: Sequence[Slope]) -> str:
     """What the numbers are."""
     text = (
-        "Slopes of log |bias| in log(1 + delta), standard error in parentheses; bias: mean of the estimate minus the "
-        "floor of the same repeat."
+        f"Slopes of log |bias| in log({slopes[0].size}), standard error in parentheses; bias: mean of the estimate "
+        "minus the floor of the same repeat."
     )
     if any(s.known and not s.visible for s in slopes):
         text += " ?: some bias is less than two standard errors from zero, and its slope may be that of chance."

@@ -36,11 +36,8 @@ def _table(block: Block, panel: Panel) -> Iterator[str]:
 
 
 def _slopes(section: Section) -> Iterator[str]:
-    rows = (
-        [escaped(f"{s.functional}, {s.estimator}"), rf"${s.slope:.2f}\ ({s.se:.2f})$" if s.known else MISSING]
-        for s in section.slopes
-    )
-    caption = escaped(f"{section.study}, protocol {section.protocol}: ") + r"fitted slopes of $\log |\mathrm{bias}|$."
+    rows = ([escaped(f"{s.functional}, {s.estimator}"), str(s)] for s in section.slopes)
+    caption = escaped(f"{section.title}: ") + r"fitted slopes of $\log |\mathrm{bias}|$ in $\log(\mathrm{errors})$."
     yield from _booktabs(caption, ["estimator", "slope"], rows)
 
 

@@ -12,7 +12,7 @@ from dope.studies.table import Summary
 def markdown(table: Sequence[Summary], slopes: Sequence[Slope] = ()) -> str:
     out: list[str] = []
     for section in sections(table, slopes):
-        out += ["", f"### {section.study}, protocol {section.protocol}", "", section.heading]
+        out += ["", f"### {section.title}", "", section.about]
         for block in section.blocks:
             out += _block(block)
         if section.slopes:

@@ -16,7 +16,7 @@ _GAP = 2
 def text(table: Sequence[Summary], slopes: Sequence[Slope] = ()) -> str:
     out: list[str] = []
     for section in sections(table, slopes):
-        out += ["", *_filled(section.heading), ""]
+        out += ["", *_filled(f"{section.title}. {section.about}"), ""]
         for block in section.blocks:
             out += _one_setting(block) if len(block.values) == 1 else _many_settings(block)
         if section.slopes:
