@@ -204,3 +204,15 @@ def test_two_level_inclusion_at_its_limits():
 def test_impossible_parameters_are_named(settings, words):
     with pytest.raises(DataError, match=words):
         pharmacokinetics(**settings)
+
+
+def test_a_window_with_a_place_of_its_own_stands_there_for_every_unit():
+    world = pharmacokinetics(0.5, bandwidth=1.0, window_weight=0.3, window_at=1.0, with_replacement=True)
+    draw = world.sample(20, seed=1)
+    t = world.grid.axes[0].nodes
+    inside = np.abs(t - 1.0) <= 1.0
+    assert inside.sum() == 11
+    expected = 0.7 / 128 + 0.3 / 11 * inside
+    np.testing.assert_allclose(draw.design.probability, np.tile(expected, (20, 1)), rtol=1e-12)
+    with pytest.raises(DataError, match="window_at"):
+        pharmacokinetics(window_at=25.0)

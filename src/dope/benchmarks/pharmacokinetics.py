@@ -29,6 +29,7 @@ class Pharmacokinetics(World):
     size : number of grid points.
     bandwidth : half-width of the window around the peak, in units of time.
     window_weight : the window's share itself, in place of rho / 5.
+    window_at : a time at which the window stands for all units, in place of each one's peak.
     clearance_shift : s, where patients clear (1 + s) CL while the input still shows CL: what an operator
         learned from a simulator with s = 0 gets wrong.
     """
@@ -38,6 +39,7 @@ class Pharmacokinetics(World):
     size: int = 128
     bandwidth: float = 5.0
     window_weight: float | None = None
+    window_at: float | None = None
     clearance_shift: float = 0.0
     noise: float = 0.002
     pool: int = 200_000
@@ -55,6 +57,8 @@ class Pharmacokinetics(World):
             )
         if not self.bandwidth > 0:
             raise DataError(f"bandwidth is the window's half-width in time: it must exceed 0, got {self.bandwidth}.")
+        if self.window_at is not None and not 0 <= self.window_at <= _HORIZON:
+            raise DataError(f"window_at must lie in [0, {_HORIZON:g}], got {self.window_at}.")
         if not (np.isfinite(self.clearance_shift) and self.clearance_shift > -1):
             raise DataError(f"clearance_shift must exceed -1 for drug to be cleared, got {self.clearance_shift}.")
 
@@ -94,12 +98,16 @@ class Pharmacokinetics(World):
         return inputs, concentration(inputs[:, 0], clearance, volume, self._step)
 
     def probability(self, inputs: np.ndarray, solutions: np.ndarray) -> np.ndarray:
-        return self._designs[0][solutions.argmax(axis=1)]
+        return self._designs[0][self._centre(solutions)]
 
     def design(self, inputs: np.ndarray, solutions: np.ndarray) -> Design:
-        peak = solutions.argmax(axis=1)
+        centre = self._centre(solutions)
         probability, inclusion = self._designs
-        return Design(probability=probability[peak], inclusion=None if inclusion is None else inclusion[peak])
+        return Design(probability=probability[centre], inclusion=None if inclusion is None else inclusion[centre])
+
+    def _centre(self, solutions: np.ndarray) -> np.ndarray:
+        """The row of `_designs` for each unit."""
+        return solutions.argmax(axis=1) if self.window_at is None else np.zeros(len(solutions), dtype=np.int64)
 
     @property
     def _step(self) -> float:
@@ -107,10 +115,11 @@ class Pharmacokinetics(World):
 
     @cached_property
     def _designs(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Chances at one draw and inclusion probabilities with each node as the peak: there are no others."""
+        """Chances at one draw and inclusion probabilities, one row for each place the window may have."""
         node = np.arange(self.size)
-        reach = np.floor(self.bandwidth / self._step + 1e-9)  # a node at exactly the half-width is inside
-        inside = np.abs(node - node[:, None]) <= reach
+        centre = node[:, None] if self.window_at is None else np.array([[self.window_at / self._step]])
+        # a node at exactly the half-width is inside
+        inside = np.abs(node - centre) <= self.bandwidth / self._step + 1e-9
         count = inside.sum(1)
         outer = (1 - self.weight) / self.size
         inner = outer + self.weight / count

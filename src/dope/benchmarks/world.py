@@ -61,6 +61,10 @@ class Draw:
     def __repr__(self) -> str:
         return f"Draw({len(self)} units of {self.world!r})"
 
+    def take(self, units: np.ndarray) -> Draw:
+        """These units alone."""
+        return Draw(self.world, self.inputs[units], self.solutions[units], self.nodes[units], self.values[units])
+
     @cached_property
     def design(self) -> Design:
         """The law of the points: chances at one draw and, without replacement, of being among the K."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,7 +27,7 @@ _NORMAL = 1.96  # as printed in the published experiments
 
 @dataclass(frozen=True)
 class Answer:
-    """One estimator's answer; `seconds` are those of its own work, the shared fit included."""
+    """One estimator's answer; `seconds` are those of its own work and its share of what was trained together."""
 
     functional: str
     value: float
@@ -49,13 +49,15 @@ class Case:
     fit: Fit
     functionals: dict[str, Functional]
     fit_seconds: float
+    learning_seconds: Mapping[str, float]
     unlabeled_seed: int
 
     def answer(self, g: str, estimator: str, make: Callable[[], Estimate], value: float | None = None) -> Answer:
         """The estimate that `make` gives, with this protocol's interval."""
         begun = time.perf_counter()
         numbers = interval(make(), self.protocol)
-        seconds = self.fit_seconds + time.perf_counter() - begun
+        learning = self.learning_seconds.get(estimator.partition("+")[0], 0.0)
+        seconds = self.fit_seconds + learning + time.perf_counter() - begun
         return Answer(g, self.settings[0].value if value is None else value, estimator, *numbers, seconds)
 
     def floor(self, g: str, value: float | None = None) -> Answer:
@@ -108,7 +110,7 @@ def interval(estimate: Estimate, protocol: Protocol) -> tuple[float, float, floa
         return value, float(estimate.se), *(float(v) for v in estimate.conf_int())
     (arm,) = estimate.arms
     terms = arm.terms[0, :, 0]
-    variance = ((terms - terms.mean()) ** 2).sum() / len(terms) ** 2
+    variance = terms.var(ddof=protocol.ddof) / len(terms)
     if arm.known is not None:  # that of the mean over unlabelled inputs
         variance += arm.known[0, 0, 0]
     se = math.sqrt(variance)

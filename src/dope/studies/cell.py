@@ -7,15 +7,18 @@ import hashlib
 import json
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import torch
 
 from dope.benchmarks import Truth, World
-from dope.estimator import DOPE
+from dope.estimator import DOPE, fit_together
+from dope.fitted import Fit, learn_together
+from dope.functionals import Functional
+from dope.nuisances import Plan
 from dope.studies.baseline_rows import baselines
 from dope.studies.case import Case
 from dope.studies.corrupted import corrupted
@@ -28,6 +31,8 @@ from dope.studies.unlabeled import unlabeled
 from dope.training import resolve_device, single_threaded
 
 _KINDS = {"standard": standard, "unlabeled": unlabeled, "corrupted": corrupted, "baselines": baselines}
+# Kinds whose rows are made setting by setting; the others go through the settings of a cell themselves.
+_BY_SETTING = ("standard", "baselines")
 
 
 @dataclass(frozen=True)
@@ -88,62 +93,143 @@ def seed_of(study: Study, setting: Setting, repeat: int) -> int:
     return _number(np.random.SeedSequence(words.tolist()))
 
 
-def run_cell(cell: Cell, code: str) -> list[Row] | Failure:
-    """The rows of a cell. Training that diverges is an outcome of a study, and is told as one."""
-    try:
-        with single_threaded(resolve_device(cell.device)), _no_inner_bars():
-            return _rows(cell, code)
-    except (FloatingPointError, np.linalg.LinAlgError) as error:
-        return Failure(str(error))
+def run_block(cells: Sequence[Cell], code: str) -> list[list[Row] | Failure]:
+    """The rows of each of several cells that `alike` puts together: their networks are trained side by side.
+
+    Training that diverges is an outcome of a study, and is told as one.
+    """
+    with single_threaded(resolve_device(cells[0].device)), _no_inner_bars():
+        return _block(cells, code)
 
 
-def _rows(cell: Cell, code: str) -> list[Row]:
-    study, protocol = by_key(cell.study), cell.protocol
-    setting = cell.settings[0]
-    seed = seed_of(study, setting, cell.repeat)
-    data_seed, fit_seed, truth_seed, unlabeled_seed = map(_number, np.random.SeedSequence(seed).spawn(4))
-    world = protocol.apply(study.world(setting), truth_seed)
-    draw = world.sample(int(setting.get("n", protocol.n)), data_seed)
+def alike(cell: Cell) -> tuple:
+    """What cells must share to be trained together."""
+    return cell.study, cell.protocol, cell.device, cell.functionals, _units(cell), len(cell.settings)
+
+
+def _units(cell: Cell) -> int:
+    return int(cell.settings[0].get("n", cell.protocol.n))
+
+
+def _block(cells: Sequence[Cell], code: str) -> list[list[Row] | Failure]:
+    study, protocol, device = by_key(cells[0].study), cells[0].protocol, cells[0].device
+    seeds = [seed_of(study, cell.settings[0], cell.repeat) for cell in cells]
+    parts = [[_number(child) for child in np.random.SeedSequence(seed).spawn(4)] for seed in seeds]
+    worlds = [
+        protocol.apply(study.world(cell.settings[0]), truth)
+        for cell, (_, _, truth, _) in zip(cells, parts, strict=True)
+    ]
+    estimated = _units(cells[0])
+    total = protocol.train_units + protocol.validation_units + estimated
+    draws = [world.sample(total, part[0]) for world, part in zip(worlds, parts, strict=True)]
     operator = protocol.operator(study.backbone)
     weights = operator if protocol.weights_like_operator else None
     if study.simulator is not None:
-        operator = frozen_operator(study.simulator(), protocol, study.backbone, cell.device)
-    begun = time.perf_counter()
-    fit = DOPE(
+        operator = frozen_operator(study.simulator(), protocol, study.backbone, device)
+    model = DOPE(
         operator=operator,
         folds=protocol.folds,
         repeats=protocol.splits,
         recipe=protocol.recipe,
-        seed=fit_seed,
-        device=cell.device,
+        device=device,
         weight_operator=weights,
-    ).fit(draw.data, progress=False)
-    case = Case(
-        protocol=protocol,
-        settings=cell.settings,
-        draw=draw,
-        fit=fit,
-        functionals={g: study.functional(g, world) for g in cell.functionals},
-        fit_seconds=time.perf_counter() - begun,
-        unlabeled_seed=unlabeled_seed,
     )
-    truths = {g: _truth(world, study.functionals[g]) for g in cell.functionals}
-    return [
-        Row(
-            config=config_of(study, protocol),
-            study=study.name,
-            backbone=study.backbone,
-            setting=setting.name,
-            protocol=protocol.name,
-            repeat=cell.repeat,
-            truth=float(truths[a.functional]),
-            truth_se=truths[a.functional].se,
-            seed=seed,
-            code=code,
-            **asdict(a),
+    plans = None
+    if protocol.train_units:
+        split = protocol.train_units, protocol.validation_units, estimated
+        plans = [Plan.split(*split, seed=part[1]) for part in parts]
+    begun = time.perf_counter()
+    fits = fit_together(
+        [replace(model, seed=part[1]) for part in parts], [draw.data for draw in draws], plans=plans, progress=False
+    )
+    share = 1 / len(cells)
+    seconds = share * (time.perf_counter() - begun)
+    sound = [k for k, fit in enumerate(fits) if isinstance(fit, Fit)]
+    asked = [_asked(study, cell, world) for cell, world in zip(cells, worlds, strict=True)]
+    learning = _learn(study, [fits[k] for k in sound], [asked[k] for k in sound])
+    out: list[list[Row] | Failure] = []
+    for cell, seed, part, draw, fit, functionals in zip(cells, seeds, parts, draws, fits, asked, strict=True):
+        if not isinstance(fit, Fit):
+            out.append(Failure(str(fit)))
+            continue
+        units = fit.plan.estimated
+        case = Case(
+            protocol=protocol,
+            settings=cell.settings,
+            draw=draw if units is None else draw.take(units),
+            fit=fit if units is None else fit.take(units),
+            functionals=functionals[0],
+            fit_seconds=seconds,
+            learning_seconds=learning,
+            unlabeled_seed=part[3],
         )
-        for a in _KINDS[study.kind](case, study.estimators)
-    ]
+        try:
+            out.append(_rows(study, cell, seed, part[2], case, functionals, code))
+        except (FloatingPointError, np.linalg.LinAlgError) as error:
+            out.append(Failure(str(error)))
+    return out
+
+
+def _asked(study: Study, cell: Cell, world: World) -> list[dict[str, Functional]]:
+    """The functionals of every setting by name: where settings share data and fit, they may still ask differently."""
+    if len(cell.settings) == 1:
+        return [{g: study.functional(g, world) for g in cell.functionals}]
+    return [{g: study.functional(g, study.world(s)) for g in cell.functionals} for s in cell.settings]
+
+
+def _learn(study: Study, fits: Sequence[Fit], asked: Sequence[list[dict[str, Functional]]]) -> dict[str, float]:
+    """Learn the weights of single functionals for all cells at once; seconds of one cell and functional, by kind."""
+    seconds: dict[str, float] = {}
+    settings = range(len(asked[0]) if study.kind in _BY_SETTING else 1) if asked else ()
+    for kind in ("structured", "direct"):
+        if not any(name.partition("+")[0] == kind for name in study.estimators):
+            continue
+        begun = time.perf_counter()
+        pairs = [(g, k) for k in settings for g in asked[0][0]]
+        for g, k in pairs:
+            learn_together(fits, [of_cell[k][g] for of_cell in asked], kind)
+        seconds[kind] = (time.perf_counter() - begun) / max(1, len(fits) * len(pairs))
+    return seconds
+
+
+def _rows(
+    study: Study,
+    cell: Cell,
+    seed: int,
+    truth_seed: int,
+    case: Case,
+    functionals: list[dict[str, Functional]],
+    code: str,
+) -> list[Row]:
+    protocol = case.protocol
+    if study.kind in _BY_SETTING:
+        cases = [
+            replace(case, settings=(s,), functionals=own) for s, own in zip(cell.settings, functionals, strict=True)
+        ]
+    else:
+        cases = [case]
+    out = []
+    for part in cases:
+        (setting, *_) = part.settings
+        its_world = protocol.apply(study.world(setting), truth_seed)
+        truths = {g: _truth(its_world, study.functionals[g]) for g in part.functionals}
+        out += [
+            Row(
+                config=config_of(study, protocol),
+                study=study.name,
+                backbone=study.backbone,
+                setting=cell.settings[0].name,
+                protocol=protocol.name,
+                repeat=cell.repeat,
+                truth=float(truths[a.functional]),
+                truth_se=truths[a.functional].se,
+                seed=seed,
+                code=code,
+                **asdict(a),
+            )
+            for a in _KINDS[study.kind](part, study.estimators)
+        ]
+    return out
 
 
 @lru_cache(maxsize=64)

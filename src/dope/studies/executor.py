@@ -13,41 +13,59 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from concurrent.futures.process import BrokenProcessPool
 
 from dope.data import DataError
-from dope.studies.cell import Cell, Failure, Row, run_cell, use_one_thread
+from dope.studies.cell import Cell, Failure, Row, alike, run_block, use_one_thread
 
 Outcome = list[Row] | Failure
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+# Networks that a GPU trains side by side: more than keep it busy, few enough that a block lasts about a minute.
+_NETWORKS = 2500
 
 
 def outcomes(cells: Sequence[Cell], executor: str, workers: int | None, code: str) -> Iterator[tuple[Cell, Outcome]]:
     """Every cell with what came out of it, in the order in which they end."""
+    parts = blocks(cells)
     if executor == "serial":
-        for cell in cells:
-            yield cell, run_cell(cell, code)
+        for block in parts:
+            yield from zip(block, run_block(block, code), strict=True)
         return
     if executor == "local":
-        count = min(workers or cores(), len(cells))
+        count = min(workers or cores(), len(parts))
         with _processes(count) as pool:
-            yield from _through(pool, cells, 2 * count, code)
+            yield from _through(pool, parts, 2 * count, code)
         return
     scheme, _, address = executor.partition(":")
     if scheme != "dask" or not address:
         raise DataError(f"executor must be serial, local or dask:ADDRESS, got {executor!r}.")
     with _dask(address) as (pool, count):
-        yield from _through(pool, cells, 2 * (workers or count), code)
+        yield from _through(pool, parts, 2 * (workers or count), code)
 
 
-def _through(pool: Executor, cells: Sequence[Cell], ahead: int, code: str) -> Iterator[tuple[Cell, Outcome]]:
-    """A few cells in flight at a time: an interrupted run then has little to take back."""
-    waiting, flying = deque(cells), {}
+def blocks(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Cells that are trained side by side: on a GPU many, elsewhere each by itself.
+
+    A CPU gains nothing from company, and a row's last digits then depend on the cell alone.
+    """
+    together: dict[tuple, list[Cell]] = {}
+    for place, cell in enumerate(cells):
+        together.setdefault(alike(cell) if cell.device.startswith("cuda") else (place,), []).append(cell)
+    out = []
+    for group in together.values():
+        size = max(1, _NETWORKS // (group[0].protocol.folds * group[0].protocol.splits))
+        out += [group[start : start + size] for start in range(0, len(group), size)]
+    return out
+
+
+def _through(pool: Executor, parts: Sequence[list[Cell]], ahead: int, code: str) -> Iterator[tuple[Cell, Outcome]]:
+    """A few blocks in flight at a time: an interrupted run then has little to take back."""
+    waiting, flying = deque(parts), {}
     try:
         while waiting or flying:
             while waiting and len(flying) < ahead:
-                cell = waiting.popleft()
-                flying[pool.submit(run_cell, cell, code)] = cell
+                block = waiting.popleft()
+                flying[pool.submit(run_block, block, code)] = block
             done: set[Future] = wait(flying, return_when=FIRST_COMPLETED).done
             for future in done:
-                yield flying.pop(future), future.result()
+                yield from zip(flying.pop(future), future.result(), strict=True)
     except BrokenProcessPool:
         raise DataError(
             "a worker process ended abruptly, most likely for lack of memory. Finished cells are kept: run the same "

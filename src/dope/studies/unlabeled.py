@@ -58,8 +58,11 @@ def _predictions(case: Case, size: int) -> dict[str, np.ndarray]:
     inputs = case.draw.world.sample(size, case.unlabeled_seed).inputs
     plan, grid = case.fit.plan, case.draw.world.grid
     out = {g: np.empty((plan.repeats, plan.folds, size, 1)) for g in case.functionals}
-    for m, r, _ in plan.held_out():
-        fields = case.fit.predict(inputs, m)
+    for r in range(plan.repeats):
+        fields = [case.fit.predict(inputs, r * plan.folds + j) for j in range(plan.folds)]
+        if case.protocol.unlabeled_average:
+            fields = [np.mean(fields, axis=0)]
         for g, functional in case.functionals.items():
-            out[g][r, m % plan.folds, :, 0] = evaluate(functional, fields, grid)
+            for j, field in enumerate(fields):
+                out[g][r, j:, :, 0] = evaluate(functional, field, grid)
     return out
