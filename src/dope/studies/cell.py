@@ -130,7 +130,7 @@ def _block(cells: Sequence[Cell], code: str) -> list[list[Row] | Failure]:
         operator=operator,
         folds=protocol.folds,
         repeats=protocol.splits,
-        recipe=protocol.recipe,
+        recipe=protocol.recipe if study.steps is None else replace(protocol.recipe, max_steps=study.steps),
         device=device,
         weight_operator=weights,
     )

@@ -19,6 +19,7 @@ _ESTIMATES = {
     "structured": ("structured", "one-step"),
     "direct": ("direct", "one-step"),
     "design": ("design", "one-step"),
+    "exact-design": ("design", "exact"),
 }
 # The true weight at the true solution: w/p as in the published experiments, and with inclusion probabilities.
 _ORACLES = {"oracle": False, "oracle-pi": True}
@@ -31,7 +32,7 @@ def standard(case: Case, names: Sequence[str]) -> Iterator[Answer]:
     for g, functional in case.functionals.items():
         yield case.floor(g)
         for name in names:
-            if name == "exact" and not isinstance(functional, Integral):
+            if _ESTIMATES.get(name, ("", ""))[1] == "exact" and not isinstance(functional, Integral):
                 continue  # there is no exact correction
             yield case.answer(g, name, maker(case, g, name))
 

@@ -41,7 +41,8 @@ class Study:
     kind : which estimates a cell makes: "standard", "unlabeled" or "corrupted".
     published : estimator here -> its name in the published tables.
     together : all settings of a repeat come from one fit, because none of them changes the data.
-    frozen : the operator was trained on a simulator (`simulator`, in place of the world) and is not trained again.
+    simulator : the operator was trained on this world, and is not trained again.
+    steps : the most optimiser steps of any training, in place of the protocol's.
     """
 
     name: str
@@ -55,15 +56,12 @@ class Study:
     published: Mapping[str, str] = field(default_factory=dict)
     together: bool = False
     simulator: Callable[[], World] | None = None
+    steps: int | None = None
     about: str = ""
 
     @property
     def key(self) -> str:
         return f"{self.name}/{self.part}" if self.part else self.name
-
-    @property
-    def frozen(self) -> bool:
-        return self.simulator is not None
 
     def functional(self, name: str, world: World) -> Functional:
         return world.functionals[self.functionals[name]].named(name)
