@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
 from dope import inference, storage
+from dope.answers import FittedDiagnosis, FittedEstimate
 from dope.data import Blocks, DataError, OperatorData
 from dope.data.operator_data import side_by_side
-from dope.diagnostics import Diagnosis, diagnose
+from dope.diagnostics import diagnose
 from dope.functionals import Functional
-from dope.functionals.base import evaluate, representers
-from dope.inference import Estimate
+from dope.functionals.base import evaluate, not_a_functional, representers
 from dope.nuisances import Plan, SideBySide, fit_weights, out_of_fold
 from dope.operators import Operator, Precomputed, Pretrained
 from dope.scores import Correction, Prediction, Scores, choose
 from dope.training import Ensemble, Recipe, progress_bar, single_threaded
 from dope.training.progress import Progress, no_progress, watched
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Unlabeled = ArrayLike | OperatorData | str | Path
 
@@ -62,7 +59,7 @@ class Fit:
         self,
         g: Functional | Sequence[Functional],
         *,
-        names: Sequence[str] | None = None,
+        names: str | Sequence[str] | None = None,
         weights: str = "shared",
         correction: str = "auto",
         unlabeled: Unlabeled | None = None,
@@ -90,7 +87,11 @@ class Fit:
         functionals = list(g) if joint and isinstance(g, Sequence) else [g]
         if not functionals:
             raise DataError("nothing to estimate: the list of functionals is empty.")
-        labels = tuple(names) if names is not None else tuple(getattr(f, "name", "g") for f in functionals)
+        for f in functionals:
+            if not isinstance(f, Functional):
+                raise not_a_functional(f)
+        names = [names] if isinstance(names, str) else names
+        labels = tuple(map(str, names)) if names is not None else tuple(f.name for f in functionals)
         if len(labels) != len(functionals):
             raise DataError(f"{len(labels)} names for {len(functionals)} functionals.")
         if len(set(labels)) < len(labels):
@@ -117,13 +118,13 @@ class Fit:
             meta=dict(self.meta),
         )
         diagnoses = tuple(
-            diagnose(f, self._prediction(0, f, weights), correction=method, se=float(se))
-            for f, method, se in zip(functionals, methods, np.atleast_1d(answer.se), strict=True)
+            FittedDiagnosis.of(
+                diagnose(f.named(label), self._prediction(0, f, weights), correction=method, se=float(se))
+            )
+            for f, label, method, se in zip(functionals, labels, methods, np.atleast_1d(answer.se), strict=True)
         )
-        # a warning that concerns all functionals is said once
-        remarks = tuple(dict.fromkeys(w for d in diagnoses for w in d.warnings))
         return FittedEstimate.of(
-            replace(answer, remarks=answer.remarks + remarks),
+            replace(answer, verdicts=tuple(d.found for d in diagnoses)),
             fit=self,
             functionals=tuple(functionals),
             diagnoses=diagnoses,
@@ -150,7 +151,7 @@ class Fit:
                 prediction = self._prediction(r, f, weights)
                 plugin[r, :, k] = evaluate(f, prediction.field, self.data.grid)
                 if method is None:  # one choice for all repeats: their median must be of one estimator
-                    method, reason = choose(correction, f, prediction, plugin[r, :, k], sigma2)
+                    method, reason = choose(correction, f.named(names[k]), prediction, plugin[r, :, k], sigma2)
                     methods.append(method)
                     reasons.append(f"{method.name}: {reason}")
                 correct[r, :, k], spread[r, :, k] = method(f, prediction, plugin[r, :, k])
@@ -168,7 +169,7 @@ class Fit:
         )
         return scores, tuple(methods), tuple(dict.fromkeys(reasons))
 
-    def diagnose(self, g: Functional, **options: Any) -> Diagnosis:
+    def diagnose(self, g: Functional, **options: Any) -> FittedDiagnosis:
         """Whether the interval that `estimate(g, **options)` gives can be trusted, and why."""
         if not isinstance(g, Functional):
             raise DataError("diagnose takes one functional at a time.")
@@ -240,6 +241,10 @@ class Fit:
         """`g` of the predicted fields of every fold's operator, `(R, J, m, G)`; never `g` of an averaged field."""
         grid, folds = self.data.grid, self.plan.folds
         predicted = isinstance(self.operator, Precomputed)
+        if isinstance(unlabeled, OperatorData) and not unlabeled.grid.same_as(grid):
+            raise DataError(
+                f"the unlabelled inputs are on {unlabeled.grid!r}, the fit is on {grid!r}: bring them onto its grid."
+            )
         row = grid.shape if predicted else (self.data.channels, *grid.shape)
         blocks = Blocks(unlabeled, row, "unlabeled fields" if predicted else "unlabeled inputs")
         out = np.empty((self.plan.repeats, folds, len(blocks), len(functionals)))
@@ -261,21 +266,6 @@ class Fit:
     def save(self, path: str | Path) -> None:
         """Write the fit to a folder (safetensors and JSON); `dope.load(path)` brings it back."""
         storage.save(self, path)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FittedEstimate(Estimate):
-    """An estimate that knows the fit it came from, so that it can be drawn and reported."""
-
-    fit: Fit | None = None
-    functionals: tuple[Functional, ...] = ()
-    diagnoses: tuple[Diagnosis, ...] = ()
-
-    def plot(self, ax: Axes | Sequence[Axes] | np.ndarray | None = None) -> Axes | np.ndarray:
-        """Estimates and intervals, with the plug-in beside them: on one axes, or by default one for each functional."""
-        from dope.reports import plots
-
-        return plots.forest(self, ax)
 
 
 def learn_together(

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 from dope.data import DataError, Design, Grid, OperatorData
 from dope.data.grid import Axis
 from dope.nuisances import Plan
-from dope.operators import FNO, Asked, DeepONet, Operator, Pretrained
+from dope.operators import FNO, Asked, DeepONet, Operator, Precomputed, Pretrained
 from dope.training import Ensemble, Recipe
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ def _assemble(facts: dict[str, Any], arrays: dict[str, np.ndarray], operator: Pr
     )
     described, brought = facts["operator"], operator
     plan = Plan(arrays["fold"], facts["plan"]["folds"], facts["plan"]["seed"], groups, facts["plan"]["validation"])
+    if described["kind"] == "predicted" and brought is None:
+        brought = Precomputed(arrays["fields"][0])
     rebuilt = _rebuild(described, brought)
     weight_operator = _rebuild(facts["weight_operator"], None)
     return {
@@ -107,12 +109,15 @@ def _assemble(facts: dict[str, Any], arrays: dict[str, np.ndarray], operator: Pr
 
 
 def _labels(labels: np.ndarray | None) -> list[Any] | None:
-    return None if labels is None else labels.tolist()
+    """Numbers and words as they are; dates and whatever else a label may be, as words."""
+    if labels is None:
+        return None
+    return [label if isinstance(label, (str, int, float)) else str(label) for label in labels.tolist()]
 
 
 def _describe(operator: Operator) -> dict[str, Any]:
     if isinstance(operator, Pretrained):
-        return {"kind": "pretrained"}
+        return {"kind": "predicted" if isinstance(operator, Precomputed) else "pretrained"}
     kind = type(operator).__name__
     if kind not in _ARCHITECTURES:
         raise DataError(f"a fit with operator {kind} cannot be saved: dope does not know how to build it again.")
@@ -120,7 +125,7 @@ def _describe(operator: Operator) -> dict[str, Any]:
 
 
 def _rebuild(described: dict[str, Any], brought: Pretrained | None) -> Operator:
-    if described["kind"] != "pretrained":
+    if described["kind"] not in ("pretrained", "predicted"):
         options = {k: tuple(v) if isinstance(v, list) else v for k, v in described["options"].items()}
         return _ARCHITECTURES[described["kind"]](**options)
     if brought is not None:

@@ -1,6 +1,7 @@
 """The command line: what it costs to ask for help, what it prints, and how it fails."""
 
 import functools
+import html
 import os
 import subprocess
 import sys
@@ -114,7 +115,7 @@ def test_a_saved_fit_is_reported(saved, tmp_path, capsys):
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "Mean of mean and peak" in page
     est = dope.load(saved).estimate([dope.Mean(), dope.SoftMax(6.0, name="peak")])
-    assert est.to_frame().to_csv(lineterminator="\n").splitlines()[2] in page
+    assert est.to_frame().to_csv(lineterminator="\n").splitlines()[2] in html.unescape(page)
 
 
 def test_the_mean_is_reported_by_default(saved, tmp_path, capsys):

@@ -110,6 +110,8 @@ def test_a_grid_does_not_follow_later_changes_of_the_users_array():
     [
         (lambda: Grid.uniform(1, 0, 5), r"finite lower < upper, got \[1, 0\]: swap or correct"),
         (lambda: Grid.cells(0, np.nan, 5), "finite lower < upper"),
+        (lambda: Grid.uniform("0", 1, 5), "finite lower < upper"),
+        (lambda: Grid.nodes(["dawn", "noon"]), "points must be numbers"),
         (lambda: Grid.periodic(0, 1, 1), "at least 2 points, got 1: pass how many nodes"),
         (lambda: Grid.uniform(0, 1, 4.5), "whole number of at least 2 points, got 4.5"),
         (lambda: Grid.uniform(0, 1, float("nan")), "whole number"),

@@ -113,7 +113,7 @@ def test_verdicts():
     good = verdict(TAT, 0.02, OneStep())
     assert good.passed
     assert good.warnings == ()
-    assert "nothing speaks against" in str(good)
+    assert "nothing in the fit speaks against" in str(good)
     poor = verdict(dope.SoftMax(6.0), 0.4, OneStep())
     assert {"remainder", "operator error"} <= failed(poor)
     assert "do not trust" in str(poor)
@@ -151,3 +151,41 @@ def test_warnings_stand_beside_the_interval():
     text = " ".join(est.summary().split())
     for warning in est.diagnoses[0].warnings:
         assert " ".join(warning.split()) in text
+
+
+def test_units_with_one_point_leave_the_remainder_of_a_curved_functional_unknown():
+    u, data, xi = world(n=200, k=1)
+    p = Prediction(data, u + 0.01, xi)
+    assert np.isnan(remainder(TAT, p, p.xi_at_points)).all()
+    assert remainder(dope.Mean(), p, p.xi_at_points) == (0.0, 0.0)
+    d = diagnose(TAT, p, correction=OneStep(), se=0.01)
+    assert "remainder" in failed(d)
+    assert "one point each" in str(d)
+    assert "remainder" not in failed(diagnose(dope.Mean(), p, correction=OneStep(), se=0.01))
+
+
+def test_the_operator_s_error_is_no_reason_to_doubt_a_linear_functional():
+    assert "operator error" not in failed(verdict(dope.Mean(), 0.6, OneStep()))
+    assert "operator error" in failed(verdict(dope.SoftMax(6.0), 0.6, OneStep()))
+    assert not verdict(dope.Mean(), 0.6, PlugIn()).passed
+
+
+def test_few_observations_of_equal_weight_overlap():
+    u, data, _ = world(n=4, k=3, tilt=0.0)
+    p = Prediction(data, u, np.ones_like(u))
+    assert "overlap" not in failed(diagnose(dope.Mean(), p, correction=OneStep(), se=0.1))
+
+
+def test_a_diagnosis_and_a_second_stage_can_be_drawn_where_they_are_found():
+    w = dope.benchmarks.pharmacokinetics(rho=0.5, size=32, points=10)
+    quick = dope.DOPE(dope.FNO(width=6, layers=1), folds=2, recipe=dope.Recipe(epochs=1), device="cpu")
+    fit = quick.fit(w.sample(24, seed=0).data, progress=False)
+    ax = fit.diagnose(dope.Mean(name="dose")).plot()
+    assert ax.get_title(loc="left") == "dose"
+    x = fit.data.inputs[:, 1, 0]
+    assert len(fit.estimate(dope.Mean()).regress(x, spline=3).plot().lines) == 1
+    assert fit.estimate(dope.Mean()).regress(np.where(x > 0, "fast", "slow")).plot().patches
+    est = fit.estimate([dope.Mean(), dope.SoftMax(6.0)], names=["auc", "cmax"])
+    assert [d.functional for d in est.diagnoses] == ["auc", "cmax"]
+    assert est["auc"].verdicts == (est.diagnoses[0].found,)
+    assert all("mean" not in reason.split() for reason in est.reasons)  # by the user's names

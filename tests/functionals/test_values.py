@@ -276,3 +276,17 @@ def test_functions_that_cannot_be_batched_are_applied_one_by_one():
     g = fn.functional(lambda u, grid: u.mean() if u[0] > 0 else -u.mean())
     u = torch.stack([torch.ones(17), -torch.ones(17)]).double()
     assert g(u, GRID).tolist() == [1, 1]
+
+
+def test_an_integrand_that_looks_at_the_whole_field_is_refused():
+    """Observed values come one by one: the exact correction would silently be of something else."""
+    grid = Grid.uniform(0, 1, 9)
+    u = fields(grid).numpy()
+    for phi in (lambda u, x: u - u.mean(-1, keepdim=True), lambda u, x: u.mean(), lambda u, x: torch.cumsum(u, -1)):
+        with pytest.raises(DataError, match=r"by itself.*dope\.functional"):
+            evaluate(fn.Integral(phi, name="own"), u, grid)
+    for phi in (lambda u: u, lambda u, x: None, lambda u, x: u @ x[:3]):
+        with pytest.raises(DataError, match="'own': phi fails"):
+            evaluate(fn.Integral(phi, name="own"), u, grid)
+    with pytest.raises(DataError, match="needs a function"):
+        fn.Integral(3)

@@ -152,9 +152,7 @@ def test_differences_of_repeats_and_groups(table):
     made = one.difference(two)
     assert made.value == pytest.approx(one.value - two.value, rel=1e-12)
     assert made.se**2 == pytest.approx(one.se**2 + two.se**2, rel=1e-12)
-    assert made.df == pytest.approx(
-        made.se**4 / (one.se**4 / one.df + two.se**4 / two.df), rel=1e-12
-    )
+    assert made.df == pytest.approx(made.se**4 / (one.se**4 / one.df + two.se**4 / two.df), rel=1e-12)
     assert np.isfinite(made.bootstrap()).all()
     assert made.scores.plugin.shape[0] == 6
     assert "Welch" in made.summary()

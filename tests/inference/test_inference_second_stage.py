@@ -39,9 +39,7 @@ def test_clusters_are_left_out_one_at_a_time(table):
     fit = estimate(table(psi[None, :, None], group=group)).regress(x)
     design = np.stack([np.ones(70), x], 1)
     full = np.linalg.lstsq(design, psi, rcond=None)[0]
-    moved = np.stack(
-        [np.linalg.lstsq(design[group != c], psi[group != c], rcond=None)[0] - full for c in range(15)]
-    )
+    moved = np.stack([np.linalg.lstsq(design[group != c], psi[group != c], rcond=None)[0] - full for c in range(15)])
     np.testing.assert_allclose(fit.covariance, moved.T @ moved, rtol=1e-9)
     assert (fit.df == 14).all()
     alone = estimate(table(psi[None, :, None], group=np.arange(70))).regress(x)

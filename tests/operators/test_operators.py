@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from dope import FNO, DataError, DeepONet, Grid, pretrained
+from dope import FNO, DataError, DeepONet, Grid, OperatorData, pretrained
 from dope.operators import FieldNet
 
 LINE = Grid.uniform(0, 24, 32)
@@ -118,6 +118,36 @@ def test_a_pretrained_module_keeps_its_precision_and_is_not_trained():
 def test_a_pretrained_operator_that_misbehaves_is_named(f, message):
     with pytest.raises(DataError, match=message):
         pretrained(f).predict(np.ones((3, 2, 32), dtype=np.float32), LINE)
+
+
+@pytest.mark.parametrize("layout", ["channels-first", "channels-last"])
+def test_a_query_receives_inputs_in_the_layout_asked_for(layout):
+    inputs = np.random.default_rng(0).normal(size=(5, 2, *SQUARE.shape)).astype(np.float32)
+    seen = []
+
+    def query(module, a):
+        seen.append(tuple(a.shape))
+        return module(a.movedim(1, -1) if layout == "channels-first" else a)
+
+    module = nn.Linear(2, 1)
+    operator = pretrained(module, layout=layout, query=lambda m, a: query(m, a)[..., 0])
+    expected = module(torch.as_tensor(inputs).movedim(1, -1))[..., 0].detach().numpy()
+    np.testing.assert_allclose(operator.predict(inputs, SQUARE), expected, rtol=1e-6)
+    assert seen == [(5, 2, 9, 8) if layout == "channels-first" else (5, 9, 8, 2)]
+
+
+def test_a_pretrained_operator_that_fails_says_what_it_was_given():
+    data = OperatorData(np.ones((3, 2, 32)), [[1.0]] * 3, [[1.0]] * 3, grid=LINE)
+    with pytest.raises(DataError, match=r"fails on inputs of shape \(1, 2, 32\).*layout="):
+        pretrained(nn.Linear(2, 1)).check(data)
+    with pytest.raises(DataError, match=r"fails on inputs of shape \(1, 32, 2\).*query="):
+        pretrained(nn.Linear(3, 1), layout="channels-last").check(data)
+
+
+@pytest.mark.parametrize("make", [lambda: FNO(width=0), lambda: FNO(layers=0), lambda: DeepONet(latent=2.5)])
+def test_networks_without_size_are_refused(make):
+    with pytest.raises(DataError, match="whole number of at least 1"):
+        make()
 
 
 def test_what_cannot_be_an_operator_is_refused():

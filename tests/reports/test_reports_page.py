@@ -151,8 +151,9 @@ def test_warnings_stand_beside_the_intervals_they_concern(pages, bare_estimate):
     text = pages["scores only"]
     assert bare_estimate.notes
     told = "".join(Page(text).text)
-    for note in bare_estimate.notes:
-        assert note.replace("\x07", "\ufffd") in told
+    for note in bare_estimate.cautions:
+        assert note.text in told
+        assert all(name.replace("\x07", "\ufffd") in told for name in note.names)
     assert text.index("</table>") < text.index('id="warnings"') < text.index("<svg")
     assert 'class="flagged"' in text
 
@@ -203,7 +204,9 @@ def test_a_table_survives_a_round_trip_through_the_page(pages, line_estimate):
     import io
 
     pd.testing.assert_frame_equal(
-        pd.read_csv(io.StringIO(html.unescape(csv)), index_col="name"), line_estimate.to_frame(), rtol=1e-12
+        pd.read_csv(io.StringIO(html.unescape(csv)), index_col="name", keep_default_na=False),
+        line_estimate.to_frame(),
+        rtol=1e-12,
     )
 
 

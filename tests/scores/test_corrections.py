@@ -199,3 +199,16 @@ def test_corrections_that_cannot_be_had_are_refused():
     with pytest.raises(dope.DataError, match="direct"):
         choose("exact", TAT, direct, np.zeros(50), None)
     assert isinstance(choose("auto", TAT, direct, np.zeros(50), None)[0], OneStep)
+
+
+def test_auto_does_not_trust_noise_that_nothing_shows():
+    """With one point a unit the noise cannot be told from the operator's error."""
+    u, data, xi = world(n=100, k=1, noise=0.2)
+    p = Prediction(data, u + 0.1, xi)
+    plugin = evaluate(TAT, p.field, GRID)
+    method, why = choose("auto", TAT, p, plugin, None)
+    assert isinstance(method, OneStep)
+    assert "sigma2=" in why
+    assert isinstance(choose("auto", TAT, p, plugin, 0.04)[0], Exact)
+    assert isinstance(choose("auto", dope.Mean(), p, plugin, None)[0], Exact)  # noise does not shift it
+    assert "left in" in choose("exact", TAT, p, plugin, None)[1]

@@ -66,8 +66,7 @@ def run(*, n: int, rho: float, seed: int, report: Path, recipe: Recipe | None = 
     for line in reading(n):
         out.print(line, markup=False)
     for note in debiased.notes:
-        about = [d.functional for d in debiased.diagnoses if note in d.warnings]
-        out.print(f"Warning{''.join(f', {name}' for name in about)}: {note}", markup=False)
+        out.print(f"Warning: {note}", markup=False)
     out.print(f"Report: {file}", markup=False, soft_wrap=True)
     out.print(f"Elapsed: {time.perf_counter() - begun:.0f} s", markup=False)
 

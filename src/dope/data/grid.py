@@ -54,7 +54,11 @@ class Axis:
 
 
 def _interval(lower: float, upper: float, size: int) -> tuple[float, float, int]:
-    if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
+    try:
+        ordered = math.isfinite(lower) and math.isfinite(upper) and lower < upper
+    except TypeError:
+        ordered = False
+    if not ordered:
         raise DataError(f"a grid needs finite lower < upper, got [{lower}, {upper}]: swap or correct the ends.")
     if size != size or size < 2 or int(size) != size:
         raise DataError(f"a grid needs a whole number of at least 2 points, got {size!r}: pass how many nodes it has.")
@@ -99,7 +103,10 @@ class Grid:
     @staticmethod
     def nodes(points: ArrayLike, weights: ArrayLike | None = None) -> Grid:
         """Any increasing 1-D points; trapezoid weights unless given."""
-        x = np.array(points, dtype=np.float64)
+        try:
+            x = np.array(points, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"Grid.nodes: points must be numbers, got: {error}.") from None
         if x.ndim != 1 or len(x) < 2:
             raise DataError(f"Grid.nodes needs a 1-D array of at least 2 points, got shape {x.shape}.")
         if not np.isfinite(x).all():

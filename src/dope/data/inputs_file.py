@@ -29,7 +29,12 @@ class Blocks:
         rows: Any = source.inputs if isinstance(source, OperatorData) else source
         if isinstance(rows, (str, Path)):
             rows = self._open(Path(rows))
-        self._rows = rows if hasattr(rows, "shape") else np.asarray(rows)
+        try:
+            self._rows = rows if hasattr(rows, "shape") else np.asarray(rows, dtype=np.float32)
+        except (TypeError, ValueError) as error:  # ragged lists, words
+            raise DataError(f"{what} must be numbers in one array (m, {', '.join(map(str, row))}): {error}.") from None
+        if getattr(self._rows.dtype, "kind", "f") not in "iuf":  # a torch dtype has no kind, and holds numbers
+            raise DataError(f"{what} must be real numbers, got dtype {self._rows.dtype}.")
         shape = tuple(self._rows.shape)
         self._add_channel = shape[1:] == row[1:] and len(row) > 1 and row[0] == 1
         if shape[1:] != row and not self._add_channel:
@@ -53,17 +58,19 @@ class Blocks:
         return int(self._rows.shape[0])
 
     def __iter__(self) -> Iterator[tuple[slice, np.ndarray]]:
-        for start in range(0, len(self), _ROWS):
-            rows = slice(start, min(start + _ROWS, len(self)))
-            block = np.array(self._rows[rows], dtype=np.float32)
-            if self._add_channel:
-                block = block[:, None]
-            bad = ~np.isfinite(block).reshape(len(block), -1).all(1)
-            if bad.any():
-                raise DataError(f"{self.what}: the row at position {start + int(np.argmax(bad))} is not finite.")
-            yield rows, block
-        if self._file is not None:
-            self._file.close()
+        try:
+            for start in range(0, len(self), _ROWS):
+                rows = slice(start, min(start + _ROWS, len(self)))
+                block = np.array(self._rows[rows], dtype=np.float32)
+                if self._add_channel:
+                    block = block[:, None]
+                bad = ~np.isfinite(block).reshape(len(block), -1).all(1)
+                if bad.any():
+                    raise DataError(f"{self.what}: the row at position {start + int(np.argmax(bad))} is not finite.")
+                yield rows, block
+        finally:
+            if self._file is not None:
+                self._file.close()
 
 
 def what_file(path: Path) -> str:

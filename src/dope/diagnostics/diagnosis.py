@@ -15,6 +15,7 @@ from dope.diagnostics.overlap import Overlap, overlap
 from dope.diagnostics.smoothing import smoothing_gap
 from dope.functionals import Functional, Integral
 from dope.functionals.base import evaluate
+from dope.inference import Verdict
 from dope.scores import Correction, OneStep, Prediction
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 # An effective share of a tenth makes a standard error three times that of even weights.
 _LEAST_EFFECTIVE = 0.1
 _LARGEST_SHARE = 0.05
+# Of few observations one holds a share like that though all weigh the same: up to so many even shares are no concern.
+_EVEN_SHARES = 3
 # Imbalance must be both beyond chance (over all directions, at 1 %) and of a size that matters.
 _CHANCE, _IMBALANCE = 0.01, 0.2
 # Bias of half a standard error brings the coverage of a 95 % interval to 92 %.
@@ -65,11 +68,13 @@ class Diagnosis:
         return tuple(f"{c.words}: {c.remedy}" for c in self.checks if not c.passed)
 
     @property
+    def found(self) -> Verdict:
+        """What estimates carry along, through contrasts and ratios and into tables."""
+        return Verdict(tuple(c.name for c in self.checks if not c.passed), self.warnings)
+
+    @property
     def verdict(self) -> str:
-        if self.passed:
-            return f"{self.functional}: nothing speaks against the interval."
-        failed = ", ".join(c.name for c in self.checks if not c.passed)
-        return f"{self.functional}: do not trust the interval ({failed})."
+        return f"{self.functional}: {self.found.words}."
 
     def to_frame(self) -> pd.DataFrame:
         import pandas as pd
@@ -106,11 +111,13 @@ def diagnose(g: Functional, prediction: Prediction, *, correction: Correction, s
     remedy = "a better operator, more units or more folds" + (
         ", or correction='exact'" if isinstance(g, Integral) else ""
     )
-    checks.append(_error_check(error, correction.name, remedy))
+    # the exact correction has no expansion around the prediction to lose, a linear functional is its own expansion
+    left = (0.0, 0.0) if correction.name == "exact" else remainder(g, prediction, factor)
+    checks.append(_error_check(error, left != (0.0, 0.0) or correction.name == "none", remedy))
     if correction.name == "none":
         checks.append(_plugin_check(g, prediction))
     elif correction.name != "exact":
-        checks.append(_remainder_check(*remainder(g, prediction, factor), se, remedy))
+        checks.append(_remainder_check(*left, se, remedy))
     return Diagnosis(g.name, correction.name, tuple(checks), spread, even, error, smoothing_gap(g, prediction))
 
 
@@ -119,7 +126,8 @@ def _overlap_check(spread: Overlap) -> Check:
         "overlap",
         spread.effective,
         _LEAST_EFFECTIVE,
-        spread.effective >= _LEAST_EFFECTIVE and spread.largest <= _LARGEST_SHARE,
+        spread.effective >= _LEAST_EFFECTIVE
+        and spread.largest <= max(_LARGEST_SHARE, _EVEN_SHARES / max(spread.observations, 1)),
         f"the weights leave {100 * spread.effective:.0f} % of {spread.observations} observations effective, the "
         f"largest one has {100 * spread.largest:.2g} %",
         "observe more where points are rare, or restrict the functional with g.within(region)",
@@ -139,10 +147,10 @@ def _balance_check(even: Balance) -> Check:
     return Check("balance", size, _IMBALANCE, size <= _IMBALANCE, words, remedy)
 
 
-def _error_check(error: OperatorError, correction: str, remedy: str) -> Check:
+def _error_check(error: OperatorError, matters: bool, remedy: str) -> Check:
     words = f"the operator's error is {100 * error.relative:.0f} % of the spread of the solution"
-    # the exact correction has no expansion around the prediction to lose
-    passed = error.relative <= _RELATIVE_ERROR or correction == "exact"
+    words += "" if matters else ", which counts here only times the error of the weights"
+    passed = error.relative <= _RELATIVE_ERROR or not matters
     return Check("operator error", error.relative, _RELATIVE_ERROR, passed, words, remedy)
 
 
@@ -163,7 +171,10 @@ def _plugin_check(g: Functional, prediction: Prediction) -> Check:
 
 
 def _remainder_check(value: float, noise: float, se: float, remedy: str) -> Check:
-    ratio = abs(value) / se if se > 0 else float("inf")
+    if np.isnan(value):
+        words = "the second-order remainder of the correction cannot be estimated from units with one point each"
+        return Check("remainder", value, _REMAINDER, False, words, f"observe some units at two points, or {remedy}")
+    ratio = abs(value) / se if se > 0 else (float("inf") if value else 0.0)
     beyond_chance = abs(value) > 2 * noise
     return Check(
         "remainder",

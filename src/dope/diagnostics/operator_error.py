@@ -13,6 +13,8 @@ from dope.scores import Prediction
 
 # Second derivatives are taken at this many units at most: a mean over them is precise enough for a verdict.
 _UNITS = 256
+# Units whose predicted fields tell a linear functional from a curved one.
+_PROBED = 4
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,15 @@ def remainder(g: Functional, prediction: Prediction, xi_at_points: np.ndarray) -
 
     The error of the operator is seen at K points only, but a quadratic form of it is estimable from them:
     `sum_{k != l} xi_k xi_l r_k r_l H(X_k, X_l) / (K (K - 1))` for the second derivatives between different nodes, and
-    `sum_k xi_k H(X_k) (r_k^2 - sigma^2) / K` for those of a node with itself.
+    `sum_k xi_k H(X_k) (r_k^2 - sigma^2) / K` for those of a node with itself. Both need units with two points: where
+    there are none, a functional that is not linear leaves something unknown, NaN.
     """
     data, grid = prediction.data, prediction.data.grid
     chosen = np.flatnonzero(data.counts > 1)
     if len(chosen) == 0:
-        return 0.0, 0.0
+        everywhere = np.arange(grid.size)
+        curved = (_curvature(g, u, everywhere, grid).any() for u in prediction.field[:_PROBED])
+        return (float("nan"), float("nan")) if any(curved) else (0.0, 0.0)
     chosen = chosen[np.linspace(0, len(chosen) - 1, min(_UNITS, len(chosen))).astype(int)]
     mass = np.where(grid.weights > 0, grid.weights, np.inf).ravel()
     out = np.empty(len(chosen))

@@ -48,6 +48,9 @@ class Functional(ABC):
             )
         return torch.where(massless, 0.0, gradient / weights)
 
+    def check(self, u: Tensor, grid: Grid) -> None:  # noqa: B027
+        """Raise where the functional, at fields `(n, *grid)`, is not what its kind promises."""
+
     def gradient(self, u: Tensor, grid: Grid) -> Tensor:
         """`d g / d u` at every node, without the quadrature weight."""
         u = u.detach().requires_grad_()
@@ -70,6 +73,8 @@ class Functional(ABC):
 
     def named(self, name: str) -> Functional:
         """The same functional under another name."""
+        if name == self.name:
+            return self
         other = copy(self)
         other.name = name
         return other
@@ -118,9 +123,13 @@ class NotDifferentiable(DataError):
 
 def positive(value: float, what: str) -> float:
     """`value` as a float, if it is a positive number."""
-    if not (np.isfinite(value) and value > 0):
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not (np.isfinite(number) and number > 0):
         raise DataError(f"{what} must be positive, got {value}.")
-    return float(value)
+    return number
 
 
 def _combine(sign: str, left: Functional | float, right: Functional | float) -> Functional:
@@ -168,6 +177,8 @@ def evaluate(g: Functional, fields: np.ndarray, grid: Grid) -> np.ndarray:
     out = np.empty(len(fields))
     for piece, u in _pieces(g, fields, grid):
         with torch.no_grad():
+            if piece.start == 0:
+                g.check(u, grid)
             values = g(u, grid)
         if not isinstance(values, Tensor) or values.shape != u.shape[:1]:
             got = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
@@ -184,11 +195,17 @@ def representers(g: Functional, fields: np.ndarray, grid: Grid) -> np.ndarray:
     return _finite(out, "the derivative of ", g, fields)
 
 
+def not_a_functional(g: object) -> DataError:
+    what = f"the class {g.__name__}" if isinstance(g, type) else type(g).__name__
+    return DataError(
+        f"expected a dope functional, got {what}: wrap a function of (u, grid) in dope.functional(...), or make "
+        "one that is there, such as dope.Mean()."
+    )
+
+
 def _pieces(g: Functional, fields: np.ndarray, grid: Grid) -> Iterator[tuple[slice, Tensor]]:
     if not isinstance(g, Functional):
-        raise DataError(
-            f"expected a dope functional, got {type(g).__name__}: wrap a function of (u, grid) in dope.functional(...)."
-        )
+        raise not_a_functional(g)
     if fields.shape[1:] != grid.shape:
         raise DataError(f"fields have shape {fields.shape}, expected (n, *grid) with grid {grid.shape}.")
     step = max(1, _VALUES_AT_ONCE // grid.size)

@@ -26,13 +26,21 @@ class Integral(Functional):
     """
 
     def __init__(self, phi: Callable[[Tensor, Tensor], Tensor], *, name: str = "integral", units: str = "u") -> None:
+        if not callable(phi):
+            raise DataError(f"dope.Integral needs a function phi(u, x), got {type(phi).__name__}.")
         self._phi = phi
         self.name = name
         self.units = units
 
     def integrand(self, u: Tensor, x: Tensor, grid: Grid) -> Tensor:
         """`phi(u, x)` at places `x`, scaled so that its mean under the grid's measure is the functional."""
-        values = torch.as_tensor(self._phi(u, x), dtype=u.dtype, device=u.device)
+        try:
+            values = torch.as_tensor(self._phi(u, x), dtype=u.dtype, device=u.device)
+        except (TypeError, RuntimeError) as error:
+            raise DataError(
+                f"functional {self.name!r}: phi fails for u {tuple(u.shape)} and x {tuple(x.shape)} ({error}): "
+                "build it from torch operations that return one number a value of the field."
+            ) from error
         try:
             return values.expand(u.shape)
         except RuntimeError:
@@ -43,6 +51,20 @@ class Integral(Functional):
 
     def __call__(self, u: Tensor, grid: Grid) -> Tensor:
         return grid.mean(self.integrand(u, coordinates(grid, u), grid))
+
+    def check(self, u: Tensor, grid: Grid) -> None:
+        """Raise unless `phi` acts on each value by itself: observed values come without the field around them."""
+        x = coordinates(grid, u)
+        values = self.integrand(u[:1], x, grid).flatten()
+        for node in {0, grid.size // 2, grid.size - 1}:
+            place = x.reshape(grid.size, -1)[node : node + 1]
+            alone = self.integrand(u[:1].reshape(-1)[node : node + 1], place[:, 0] if grid.ndim == 1 else place, grid)
+            if not torch.allclose(alone, values[node], rtol=1e-6, atol=1e-9, equal_nan=True):
+                raise DataError(
+                    f"functional {self.name!r}: phi must act on each value of the field by itself, but gives "
+                    f"{float(alone):.4g} for one value alone and {float(values[node]):.4g} for it within its field: "
+                    "write what needs the whole field with dope.functional."
+                )
 
     def slope(self, u: Tensor, x: Tensor, grid: Grid) -> Tensor:
         """`d phi / d u`, by automatic differentiation unless a subclass has it in closed form."""

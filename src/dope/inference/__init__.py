@@ -6,6 +6,7 @@ errors and p-values agree with one another; a warning travels with every interva
 """
 
 from dope.inference.bands import Equivalence
+from dope.inference.notes import Note, Verdict
 from dope.inference.planning import Plan
 from dope.inference.ppi import Powered
 from dope.inference.ratios import Fieller
@@ -19,9 +20,11 @@ __all__ = [
     "Estimate",
     "Fieller",
     "Learned",
+    "Note",
     "Plan",
     "Powered",
     "Prediction",
     "Regression",
+    "Verdict",
     "estimate",
 ]

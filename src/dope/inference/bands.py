@@ -81,12 +81,14 @@ class Equivalence:
     pvalue: float | np.ndarray
     equivalent: bool | np.ndarray
     interval: tuple[float, float] | np.ndarray
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return (
+        said = (
             f"Equivalence(within ({self.low}, {self.high}): {self.equivalent}, p = {self.pvalue}, "
             f"{100 * (1 - 2 * self.alpha):g} % interval {self.interval})"
         )
+        return "\n".join([said, *(f"WARNING: {note}" for note in self.notes)])
 
 
 def equivalence(est: Estimate, low: ArrayLike, high: ArrayLike, alpha: float) -> Equivalence:
@@ -103,5 +105,5 @@ def equivalence(est: Estimate, low: ArrayLike, high: ArrayLike, alpha: float) ->
     p = np.maximum(above, below)
     if not est.joint:
         p = float(p)
-        return Equivalence(low, high, alpha, p, p < alpha, est.conf_int(1 - 2 * alpha))
-    return Equivalence(low, high, alpha, p, p < alpha, est.conf_int(1 - 2 * alpha))
+        return Equivalence(low, high, alpha, p, p < alpha, est.conf_int(1 - 2 * alpha), est.notes)
+    return Equivalence(low, high, alpha, p, p < alpha, est.conf_int(1 - 2 * alpha), est.notes)

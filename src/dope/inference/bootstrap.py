@@ -47,9 +47,7 @@ def _resampled(arm: Arm, draws: int, rng: np.random.Generator) -> tuple[np.ndarr
     step = max(1, 4_000_000 // c)
     for start in range(0, draws, step):
         weights = rng.multinomial(c, np.full(c, 1 / c), size=min(step, draws - start)).astype(float)
-        sums, squares, mixed, total, total2 = np.split(
-            weights @ columns, np.cumsum([e.shape[1]] * 3 + [1]), axis=1
-        )
+        sums, squares, mixed, total, total2 = np.split(weights @ columns, np.cumsum([e.shape[1]] * 3 + [1]), axis=1)
         here = slice(start, start + len(weights))
         shift[here] = sums / total
         # sum_c w_c (e_c - N_c shift)^2, expanded; rounding may leave it just below 0

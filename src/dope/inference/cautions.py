@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dope.inference.notes import Note
 from dope.inference.variance import Arm
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ UNEQUAL_LIMIT = 0.015
 SHIFT_LIMIT = 3.3
 
 
-def of(est: Estimate) -> tuple[str, ...]:
-    """Warnings in words, to be shown beside every interval."""
+def of(est: Estimate) -> tuple[Note, ...]:
+    """Warnings in words, to be shown beside every interval that they concern."""
     return (*_few(est), *_skewed(est), *_shifted(est), *_weak_denominator(est))
 
 
@@ -50,7 +51,7 @@ def estimator_skewness(arms: tuple[Arm, ...]) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def _skewed(est: Estimate) -> tuple[str, ...]:
+def _skewed(est: Estimate) -> tuple[Note, ...]:
     if est.fieller is not None:
         return ()
     skew, noise = estimator_skewness(est.arms)
@@ -58,18 +59,18 @@ def _skewed(est: Estimate) -> tuple[str, ...]:
     strong = (np.abs(skew) > SKEW_LIMIT) & (np.abs(skew) > 2 * noise)
     if not strong.any():
         return ()
-    names = _listed([name for name, bad in zip(est.names, strong, strict=True) if bad]) if len(est) > 1 else ""
-    where = f" of {names}" if names else ""
+    names = () if strong.all() else tuple(name for name, bad in zip(est.names, strong, strict=True) if bad)
     worst = float(np.abs(skew).max())
-    return (
-        f"The scores{where} are strongly skewed for this number of "
+    text = (
+        "The scores are strongly skewed for this number of "
         f"{'units' if all(a.group is None for a in est.arms) else 'groups'} (skewness / sqrt(n) = {worst:.2f}, "
         f"limit {SKEW_LIMIT:.2f}): a 95 % t interval loses a percentage point of coverage or more, on one side. "
-        "Use the bootstrap-t interval: .bootstrap().",
+        "Use the bootstrap-t interval: .bootstrap()."
     )
+    return (Note(text, names),)
 
 
-def _few(est: Estimate) -> tuple[str, ...]:
+def _few(est: Estimate) -> tuple[Note, ...]:
     out = []
     for arm in est.arms:
         what = "units" if arm.group is None else "independent groups"
@@ -83,29 +84,27 @@ def _few(est: Estimate) -> tuple[str, ...]:
                 f"The {kind} are {uneven}: {arm.clusters} of them count as {1 / concentration:.1f} equal "
                 f"ones, and the {error} is too small."
             )
-    return tuple(dict.fromkeys(out))
+    return tuple(Note(text) for text in dict.fromkeys(out))
 
 
-def _shifted(est: Estimate) -> tuple[str, ...]:
+def _shifted(est: Estimate) -> tuple[Note, ...]:
     if est.ppi is None:
         return ()
     z = float(np.abs(est.ppi.shift).max())
     if z < SHIFT_LIMIT:
         return ()
-    return (
+    text = (
         f"Predictions on the unlabelled inputs differ from those on the labelled ones by {z:.1f} standard errors: "
-        "if these inputs do not come from the same population, use ppi=None.",
+        "if these inputs do not come from the same population, use ppi=None."
     )
+    return (Note(text),)
 
 
-def _weak_denominator(est: Estimate) -> tuple[str, ...]:
+def _weak_denominator(est: Estimate) -> tuple[Note, ...]:
     if est.fieller is None or np.isfinite(est.fieller.interval(est.level)).all():
         return ()
-    return (
+    text = (
         f"The ratio's denominator cannot be told from 0 at the {100 * est.level:g} % level: "
-        "no bounded interval covers the ratio.",
+        "no bounded interval covers the ratio."
     )
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return (Note(text),)

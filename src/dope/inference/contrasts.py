@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dope.data import DataError
+from dope.inference.notes import together
 from dope.scores import Scores
 
 if TYPE_CHECKING:
@@ -78,6 +79,9 @@ def _combine(est: E, w: np.ndarray, names: tuple[str, ...], *, joint: bool) -> E
         plugin_arms=tuple(arm.combine(w) for arm in est.plugin_arms),
         joint=joint,
         correction=corrections,
+        verdicts=tuple(together(v for v, x in zip(est.verdicts, row, strict=True) if x) for row in w)
+        if est.verdicts
+        else (),
         ppi=powered,
         fieller=est.fieller if joint is False and np.array_equal(w, [[1.0]]) else None,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from dope.data import DataError
+from dope.inference.notes import together
 from dope.inference.repeats import tiled
 from dope.inference.variance import Arm, codes
 from dope.scores import Scores
@@ -44,6 +45,11 @@ def difference(one: E, two: Estimate, paired: bool | None) -> E:
         plugin_arms = one.plugin_arms + tuple(arm.combine(minus) for arm in two.plugin_arms)
         scores = _stacked_scores(one.scores, two.scores, names)
     remarks = tuple(dict.fromkeys(one.remarks + two.remarks))
+    verdicts = ()
+    if one.verdicts and two.verdicts:
+        verdicts = tuple(together(pair) for pair in zip(one.verdicts, two.verdicts, strict=True))
+    else:  # one of the two was not checked: no verdict, but no warning is lost either
+        remarks += together(one.verdicts + two.verdicts).warnings
     if not paired and order is None and _partly_shared(one.scores.ids, two.scores.ids):
         remarks += ("Some ids occur in both arms, which are compared as independent samples.",)
     return replace(
@@ -56,6 +62,7 @@ def difference(one: E, two: Estimate, paired: bool | None) -> E:
         weights=one.weights if one.weights == two.weights else f"{one.weights} / {two.weights}",
         reasons=tuple(dict.fromkeys(one.reasons + two.reasons)),
         remarks=remarks,
+        verdicts=verdicts,
         ppi=None,
         fieller=None,
         meta={"first": dict(one.meta), "second": dict(two.meta), "paired": paired},
@@ -97,7 +104,8 @@ def _paired(ones: tuple[Arm, ...], twos: tuple[Arm, ...], order: np.ndarray) -> 
         known = 2 * (a.known + b.known)
     else:
         known = b.known if a.known is None else a.known
-    return (Arm(a.terms - b.terms[:, order], a.group, known, a.weight),)
+    group = b.group[order] if a.group is None and b.group is not None else a.group
+    return (Arm(a.terms - b.terms[:, order], group, known, a.weight),)
 
 
 def _paired_scores(one: Scores, two: Scores, order: np.ndarray, names: tuple[str, ...]) -> Scores:
@@ -108,6 +116,7 @@ def _paired_scores(one: Scores, two: Scores, order: np.ndarray, names: tuple[str
         plugin=tile(one.plugin) - tile(two.plugin)[:, order],
         correction=tile(one.correction) - tile(two.correction)[:, order],
         fold=np.tile(one.fold, (repeats // len(one.fold), 1)),
+        group=two.group[order] if one.group is None and two.group is not None else one.group,
         unlabeled=None,
         correction_var=None,
         names=names,

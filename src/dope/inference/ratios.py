@@ -10,6 +10,7 @@ import numpy as np
 
 from dope.data import DataError
 from dope.inference.contrasts import index_of
+from dope.inference.notes import together
 from dope.inference.repeats import tiled
 from dope.inference.variance import Arm, quantile_t, weighted_mean
 from dope.scores import Scores
@@ -66,6 +67,7 @@ def ratio(est: E, numerator: str | int, denominator: str | int, method: str) -> 
         correction=est.correction
         if isinstance(est.correction, str)
         else " / ".join(dict.fromkeys((est.correction[i], est.correction[j]))),
+        verdicts=(together(est.verdicts[k] for k in (i, j)),) if est.verdicts else (),
         ppi=None if est.ppi is None else replace(est.ppi, lam=np.full((1, 1), np.nan), shift=est.ppi.shift[[i, j]]),
     )
     if method == "delta":

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from dope.data import DataError
 from dope.inference import bands, bootstrap, cautions, contrasts, differences, planning, ratios, second_stage, tables
+from dope.inference.notes import Note, Verdict, warned
 from dope.inference.ppi import Powered
 from dope.inference.ppi import arms as ppi_arms
 from dope.inference.ppi import check as check_ppi
@@ -36,7 +37,8 @@ class Estimate:
 
     Made by `dope.inference.estimate`; `contrast`, `ratio` and `difference` return further ones, on which
     everything works again. `arms` are the samples whose means add up to the value (one, but for a difference of
-    independent arms), `plugin_arms` the same without any correction.
+    independent arms), `plugin_arms` the same without any correction. `verdicts` say for each functional what the checks
+    of the fit behind it found; there are none where nothing was checked.
     """
 
     scores: Scores
@@ -48,6 +50,7 @@ class Estimate:
     weights: str = "shared"
     reasons: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
     ppi: Powered | None = None
     fieller: Fieller | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -105,9 +108,19 @@ class Estimate:
         return self._shape(np.sqrt(np.diag(self._plugin_moments[1])))
 
     @cached_property
+    def cautions(self) -> tuple[Note, ...]:
+        """What must be read together with the intervals, and with which of them."""
+        return (*self._told, *cautions.of(self))
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """What must be read together with every interval."""
-        return (*self.remarks, *cautions.of(self))
+        """The same in words: each names the functionals it concerns, where these are not all."""
+        return tuple(str(note) for note in self.cautions)
+
+    @property
+    def _told(self) -> tuple[Note, ...]:
+        """What the makers of the scores say."""
+        return (*(Note(text) for text in self.remarks), *warned(self.names, self.verdicts))
 
     def __len__(self) -> int:
         return len(self.names)

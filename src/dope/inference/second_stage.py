@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +49,8 @@ class Regression:
     squares sum to the variance.
 
     Unit weights make it the projection in the population that the weighted units stand for: weighted least squares,
-    with the same errors of its weighted rows.
+    with the same errors of its weighted rows. `notes` are the warnings of the estimate that it comes from, `meta`
+    its origin.
     """
 
     names: tuple[str, ...]
@@ -59,6 +61,8 @@ class Regression:
     basis: Basis | None
     terms: np.ndarray
     level: float = 0.95
+    notes: tuple[str, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def se(self) -> np.ndarray:
@@ -78,9 +82,7 @@ class Regression:
     def pvalue(self, null: float = 0.0) -> np.ndarray:
         return two_sided_p((self.coef - null) / self.se, self.df)
 
-    def predict(
-        self, features: Any, level: float | None = None, draws: int = 20_000, seed: int = 0
-    ) -> Prediction:
+    def predict(self, features: Any, level: float | None = None, draws: int = 20_000, seed: int = 0) -> Prediction:
         """At new features, in the form of those of the fit, with a band that is uniform over them."""
         if self.basis is None:
             raise DataError("a calibration has no features of its own: use predict of the learner's result.")
@@ -117,7 +119,8 @@ class Regression:
         return pd.DataFrame(columns, index=pd.Index(self.names, name="name"))
 
     def __repr__(self) -> str:
-        return f"Regression of {self.n} units\n{self.to_frame().to_string(float_format=lambda v: f'{v:.4g}')}"
+        table = self.to_frame().to_string(float_format=lambda v: f"{v:.4g}")
+        return "\n".join([f"Regression of {self.n} units", table, *(f"WARNING: {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +177,12 @@ def regress(est: Estimate, features: Any, *, spline: int | None, learner: Any) -
         independent = int(_clusters(root[:, None], group)[0])
         df = np.full(x.shape[1], float(independent - (x.shape[1] if group is None else 1)))
     coef, covariance, terms = _together(parts)
-    return Regression(basis.names, coef, covariance, df, est.n, basis, terms, est.level)
+    return Regression(basis.names, coef, covariance, df, est.n, basis, terms, est.level, _notes(est), dict(est.meta))
+
+
+def _notes(est: Estimate) -> tuple[str, ...]:
+    """Warnings of the fit; those of the mean's own interval say nothing of a regression."""
+    return tuple(str(note) for note in est._told)
 
 
 def _clusters(values: np.ndarray, group: np.ndarray | None) -> np.ndarray:
@@ -262,7 +270,9 @@ def _learn(est: Estimate, features: Any, learner: Any, psi: np.ndarray, group: n
         parts.append(_least_squares(np.stack([np.ones_like(y), centred], axis=1), y, group, ("mean", "slope")))
     slope, variance, terms = _together([(c[1:], t[:, 1:]) for c, t in parts])
     df = np.array([float(len(x) - 2 if group is None else group.max())])
-    calibration = Regression(("slope",), slope, 2 * variance, df, len(x), None, terms, est.level)
+    calibration = Regression(
+        ("slope",), slope, 2 * variance, df, len(x), None, terms, est.level, _notes(est), dict(est.meta)
+    )
     r2 = float(np.median(1 - ((psi - fitted) ** 2).sum(1) / ((psi - psi.mean(1, keepdims=True)) ** 2).sum(1)))
     return Learned(np.median(fitted, axis=0), r2, calibration, tuple(models))
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dope.inference.notes import listed
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -42,6 +44,7 @@ def records(est: Estimate, level: float) -> list[dict[str, Any]]:
         {"name": name}
         | {key: float(np.atleast_1d(column)[k]) for key, column in columns.items()}
         | {"n": est.n, "correction": corrections[k]}
+        | {"warning": "; ".join(note.text for note in est.cautions if note.concerns(name))}
         for k, name in enumerate(est.names)
     ]
 
@@ -81,7 +84,9 @@ def short(est: Estimate) -> str:
     level = f"{100 * est.level:g} %"
     parts = [f"{r['name']} {_num(r['estimate'])} [{_num(r['low'])}, {_num(r['high'])}]" for r in rows[:4]]
     more = f", and {len(rows) - 4} more" if len(rows) > 4 else ""
+    doubted = [name for name, v in zip(est.names, est.verdicts, strict=False) if v.failed]
     warning = f", {len(est.notes)} note(s): see summary()" if est.notes else ""
+    warning = f", DO NOT TRUST {listed(doubted)}: see summary()" if doubted else warning
     return f"{type(est).__name__}({'; '.join(parts)}{more}; {level} intervals, {est.n} units{warning})"
 
 
@@ -92,12 +97,31 @@ def summary(est: Estimate, level: float) -> str:
     lines += ["-" * WIDTH, *_rows(est, level), "-" * WIDTH]
     if level != 0.95:
         lines.append(f"Intervals of level {100 * level:g} %.")
+    for said in verdicts(est):
+        lines += textwrap.wrap(f"Verdict: {said}.", WIDTH, subsequent_indent="  ")
     for note in est.notes:
         lines += textwrap.wrap("WARNING: " + note, WIDTH, subsequent_indent="  ")
     for reason in est.reasons:
         lines += textwrap.wrap("Choice: " + reason, WIDTH, subsequent_indent="  ")
     lines += textwrap.wrap(TARGET, WIDTH)
+    lines += textwrap.wrap(origin(est), WIDTH)
     return "\n".join([*lines, rule])
+
+
+def verdicts(est: Estimate) -> list[str]:
+    """What the checks of the fit found: functional by functional, or at once where they all passed."""
+    if len({v.words for v in est.verdicts}) == 1:
+        return [est.verdicts[0].words]
+    return [f"{name}: {v.words}" for name, v in zip(est.names, est.verdicts, strict=False)]
+
+
+def origin(est: Estimate) -> str:
+    """Versions and seeds in one line; the recipe is in `meta`. Empty for scores of unknown origin."""
+    parts = [est.meta[k] for k in ("first", "second")] if "second" in est.meta else [est.meta]
+    versions = {f"{k} {v}" for p in parts for k, v in p.get("versions", {}).items() if k in ("dope", "torch")}
+    seeds = [str(p["seed"]) for p in parts if "seed" in p]
+    said = sorted(versions) + ([f"seed {' and '.join(dict.fromkeys(seeds))}"] if seeds else [])
+    return f"Made with {', '.join(said)}." if said else ""
 
 
 def _two_columns(pairs: list[tuple[str, str]]) -> list[str]:
@@ -164,6 +188,7 @@ def to_json(est: Estimate, level: float) -> str:
         "covariance": est.covariance.tolist(),
         "units": est.n,
         "about": dict(facts(est)),
+        "verdicts": {name: v.words for name, v in zip(est.names, est.verdicts, strict=False)},
         "notes": list(est.notes),
         "reasons": list(est.reasons),
         "meta": dict(est.meta),

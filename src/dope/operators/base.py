@@ -9,10 +9,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dope.data import Grid
+from dope.data import DataError, Grid
 
 # softplus(_UNIT) = 1: a weight network whose output layer starts at zero starts at xi = 1.
 _UNIT = math.log(math.e - 1)
+
+
+def whole(operator: str, **sizes: int) -> None:
+    """Raise unless every size is a whole number of at least 1."""
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not (isinstance(size, int) and size >= 1):
+            raise DataError(f"{operator}: {name} must be a whole number of at least 1, got {size!r}.")
 
 
 class Operator(ABC):

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dope.data import DataError, Grid
-from dope.operators.base import Operator
+from dope.operators.base import Operator, whole
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class DeepONet(Operator):
     branch: str = "sensors"
 
     def __post_init__(self) -> None:
+        whole("DeepONet", width=self.width, latent=self.latent)
         if self.branch not in ("sensors", "pooled"):
             raise DataError(f"DeepONet: branch must be 'sensors' or 'pooled', got {self.branch!r}.")
 

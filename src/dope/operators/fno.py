@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dope.data import DataError, Grid
-from dope.operators.base import Operator
+from dope.operators.base import Operator, whole
 from dope.operators.spectral import SpectralConv
 
 
@@ -38,6 +38,7 @@ class FNO(Operator):
     init: str = "scaled"
 
     def __post_init__(self) -> None:
+        whole("FNO", width=self.width, layers=self.layers)
         if self.init not in ("scaled", "torch"):
             raise DataError(f"FNO: init must be 'scaled' or 'torch', got {self.init!r}.")
         if not self.period >= 1:

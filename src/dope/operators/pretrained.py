@@ -48,7 +48,17 @@ class Asked(Pretrained):
         return f"pretrained(layout={self.layout!r})"
 
     def check(self, data: OperatorData) -> None:
-        self.predict(data.inputs[:1], data.grid)
+        try:
+            self.predict(data.inputs[:1], data.grid)
+        except DataError:
+            raise
+        except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            shape = data.inputs[:1].shape
+            shape = (1, *shape[2:], shape[1]) if self.layout == "channels-last" else shape
+            raise DataError(
+                f"the pretrained operator fails on inputs of shape {shape} ({error}): check layout= (now "
+                f"{self.layout!r}), or pass query= to adapt the call."
+            ) from error
 
     def fields(self, data: OperatorData) -> np.ndarray:
         return self.predict(data.inputs, data.grid)

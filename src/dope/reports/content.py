@@ -11,7 +11,7 @@ import numpy as np
 from dope.diagnostics import Diagnosis
 from dope.functionals import Functional
 from dope.functionals.base import evaluate
-from dope.inference import Estimate
+from dope.inference import Estimate, Note
 from dope.inference.tables import records
 from dope.reports.words import Asked, ask
 from dope.scores import Prediction
@@ -28,17 +28,6 @@ _PROBED = 4
 _EITHER_SIDE = 0.05
 
 
-@dataclass(frozen=True)
-class Warned:
-    """A warning, and the names it concerns: all of them where none is given."""
-
-    text: str
-    names: tuple[str, ...] = ()
-
-    def concerns(self, name: str) -> bool:
-        return not self.names or name in self.names
-
-
 @dataclass(frozen=True, eq=False)
 class Content:
     """`fit` and `prediction` are None for an estimate made from scores alone, and for the difference of two fits.
@@ -51,7 +40,7 @@ class Content:
     rows: list[dict[str, Any]]
     asked: list[Asked]
     truth: Mapping[str, float]
-    warnings: tuple[Warned, ...]
+    warnings: tuple[Note, ...]
     fit: Fit | None
     prediction: Prediction | None
     diagnoses: tuple[Diagnosis, ...]
@@ -81,7 +70,7 @@ def gather(est: Estimate, truth: Mapping[str, float]) -> Content:
         asked = [a if j is not None else replace(a, words=derived) for a, j in zip(asked, found, strict=True)]
     rows = records(est, est.level)
     diagnoses = _diagnoses(est, found)
-    return Content(est, rows, asked, truth, _warnings(est, diagnoses), fit, prediction, diagnoses)
+    return Content(est, rows, asked, truth, _warnings(est), fit, prediction, diagnoses)
 
 
 def _prediction(est: Estimate, fit: Fit) -> Prediction:
@@ -116,13 +105,10 @@ def _corrections(est: Estimate) -> tuple[str, ...]:
     return (est.correction,) * len(est) if isinstance(est.correction, str) else est.correction
 
 
-def _warnings(est: Estimate, diagnoses: tuple[Diagnosis, ...]) -> tuple[Warned, ...]:
-    out = []
+def _warnings(est: Estimate) -> tuple[Note, ...]:
     bare = tuple(name for name, c in zip(est.names, _corrections(est), strict=True) if c == PlugIn.label)
-    if bare:
-        out.append(Warned("No correction was made: the interval knows nothing of the operator's error.", bare))
-    out += [Warned(note, tuple(d.functional for d in diagnoses if note in d.warnings)) for note in est.notes]
-    return tuple(out)
+    uncorrected = Note("No correction was made: the interval knows nothing of the operator's error.", bare)
+    return (uncorrected, *est.cautions) if bare else est.cautions
 
 
 def tests_zero(content: Content) -> bool:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from dope.diagnostics import Check
-from dope.inference import Estimate
+from dope.inference import Estimate, Note
 from dope.inference.tables import facts
 from dope.reports import plots
-from dope.reports.content import Content, Warned, tests_zero
+from dope.reports.content import Content, tests_zero
 from dope.reports.markup import (
     Html,
     bullets,
@@ -148,7 +148,7 @@ def _flagged(interval: str) -> Html:
     )
 
 
-def _said(w: Warned, c: Content) -> Html:
+def _said(w: Note, c: Content) -> Html:
     text = w.text[:1].upper() + w.text[1:]
     return Html(f"<strong>{esc(listed(w.names))}.</strong> {esc(text)}" if w.names and len(c.est) > 1 else esc(text))
 

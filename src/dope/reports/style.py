@@ -29,6 +29,7 @@ table {{ border-collapse: collapse; width: 100%; margin: 1rem 0; font-variant-nu
 caption {{ text-align: left; padding-bottom: .4rem; font-size: .92rem; }}
 th, td {{ padding: .45rem .6rem; text-align: right; border-bottom: 1px solid var(--rule); vertical-align: baseline; }}
 th:first-child {{ text-align: left; padding-left: 0; overflow-wrap: anywhere; }}
+th:last-child, td:last-child {{ text-align: left; padding-left: 1.6rem; }}
 thead th {{ border-bottom: 2px solid var(--muted); font-size: .88rem; vertical-align: bottom; }}
 td {{ white-space: nowrap; }}
 td.words, td:last-child {{ white-space: normal; }}
@@ -44,7 +45,7 @@ figcaption {{ font-size: .92rem; max-width: 46rem; margin-top: .3rem; }}
   gap: .8rem 1.2rem; }}
 .plot {{ display: block; width: 100%; height: auto; font-family: inherit; }}
 .plot * {{ stroke-linejoin: round; stroke-linecap: butt; }}
-.key {{ display: inline-block; margin-right: 1.1rem; white-space: nowrap; }}
+.key {{ display: inline-block; margin-right: 1.1rem; max-width: 100%; }}
 .mark {{ display: inline-block; width: .8em; height: .8em; margin-right: .4em; vertical-align: -.05em; }}
 .dot {{ background: var(--debiased); border-radius: 50%; }}
 .square {{ border: 2px solid var(--plugin); }}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from dope.data import DataError
 from dope.functionals import Functional, Integral
+from dope.functionals.integral import coordinates
 from dope.scores.correction import Correction, Prediction
 from dope.scores.exact import Exact
 from dope.scores.one_step import OneStep
@@ -17,6 +19,8 @@ CORRECTIONS = ("auto", "one-step", "exact", "targeted", "none")
 # Noise bias that may be left by the exact correction, as a share of the standard error: adding a tenth of a
 # standard error of bias costs a 95 % interval a tenth of a percentage point of coverage.
 _NEGLIGIBLE = 0.1
+# Units whose predicted fields tell a linear integrand from a curved one.
+_PROBED = 4
 
 
 def choose(
@@ -40,11 +44,18 @@ def choose(
             )
         if prediction.xi is None:
             raise DataError("the exact correction needs the design factor xi, which weights='direct' does not learn.")
-        return Exact(_noise(prediction, sigma2)), "asked for"
+        return Exact(_noise(prediction, sigma2)), "asked for" + (
+            "; noise that single points cannot show is left in" if _noise_is_unknown(prediction, sigma2) else ""
+        )
     if not integral:
         return OneStep(), f"{g.name} is not an integral functional"
     if prediction.xi is None:
         return OneStep(), "directly learned weights have no design factor, which the exact correction needs"
+    if _noise_is_unknown(prediction, sigma2) and _curved(g, prediction):
+        return OneStep(), (
+            f"{g.name} is curved, and units with one point each do not show the noise that the exact correction must "
+            "take off: give sigma2= if it is known"
+        )
     exact = Exact(_noise(prediction, sigma2))
     corrections, _ = exact(g, prediction, plugin)
     se = np.std(plugin + corrections, ddof=1) / np.sqrt(len(plugin))
@@ -54,7 +65,20 @@ def choose(
             f"{g.name} is too steep for the noise (sd {np.sqrt(exact.sigma2):.3g}): the exact correction would keep a "
             f"noise bias of {left / se:.2g} standard errors"
         )
+    if not _curved(g, prediction):
+        return exact, f"{g.name} is an integral functional, and linear: noise does not shift it"
     return exact, f"{g.name} is an integral functional; noise sd {np.sqrt(exact.sigma2):.3g} removed"
+
+
+def _noise_is_unknown(prediction: Prediction, sigma2: float | None) -> bool:
+    return sigma2 is None and not (prediction.data.counts > 1).any()
+
+
+def _curved(g: Integral, prediction: Prediction) -> bool:
+    """Whether noise shifts the mean of the integrand at all."""
+    some = torch.as_tensor(prediction.field[:_PROBED])
+    grid = prediction.data.grid
+    return bool(g.curvature(some, coordinates(grid, some), grid).any())
 
 
 def _noise(prediction: Prediction, sigma2: float | None) -> float:

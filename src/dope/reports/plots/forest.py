@@ -72,6 +72,9 @@ def _draw(
         ax.plot(row["estimate"], y, "o", color=LIGHT.debiased, markersize=7, label=label)
         hollow = {"markerfacecolor": "none", "markeredgecolor": LIGHT.plugin, "markeredgewidth": 1.6}
         ax.plot(row["plugin"], y - 0.3, "s", markersize=6.5, label="plug-in" if first else None, **hollow)
+        if row["warning"]:
+            ax.annotate("see warnings", (1, y + 0.18), xycoords=("axes fraction", "data"), ha="right", va="bottom",
+                        fontsize="small", color=LIGHT.plugin)  # fmt: skip
         if row["name"] in truth:
             at = float(truth[row["name"]])
             ax.plot([at, at], [y - 0.48, y + 0.35], color=LIGHT.truth, linewidth=2, linestyle=(0, (3, 1.5)),
