@@ -135,6 +135,21 @@ def test_the_posterior_mean_equals_a_dense_computation(ragged):
     np.testing.assert_allclose(posterior_mean(ragged, process), expected, atol=1e-11)
 
 
+def test_on_a_circle_the_process_is_that_of_a_plane_around_it():
+    grid = Grid.periodic(-1, 2, 30)
+    x, y = np.array([-0.95, 0.3, 1.9]), np.array([1.0, -1.0, 2.0])
+
+    def plane(t):
+        return 3 / (2 * np.pi) * np.stack([np.cos(2 * np.pi * t / 3), np.sin(2 * np.pi * t / 3)], axis=1)
+
+    def kernel(a, b):
+        z = np.sqrt(3) * np.linalg.norm(plane(a)[:, None] - plane(b), axis=2) / 0.8
+        return (1 + z) * np.exp(-z)
+
+    expected = 0.5 + kernel(grid.points[:, 0], x) @ np.linalg.inv(kernel(x, x) + 0.1 * np.eye(3)) @ (y - 0.5)
+    np.testing.assert_allclose(posterior_mean(units(grid, x[None], y[None]), Process(0.5, 0.8, 0.1))[0], expected)
+
+
 def test_the_likelihood_equals_a_dense_computation_and_its_mean_and_variance_are_the_best(ragged):
     parts = [dense(ragged, i, Process(0.0, 0.6, 0.01))[1:] for i in range(5)]
     n = sum(len(y) for _, y in parts)
@@ -203,6 +218,7 @@ def test_weighting_by_the_known_design_is_unbiased(world):
             assert abs(biased.mean()) > 10 * biased.std() / 3000**0.5
 
 
+@pytest.mark.filterwarnings("error")
 def test_the_weighted_mean_is_its_definition_for_ragged_points_between_nodes():
     grid = Grid.uniform(0, 1, 3)
     p = np.array([[0.2, 0.5, 0.3], [0.25, 0.25, 0.5], [0.2, 0.2, 0.6]])
@@ -213,6 +229,7 @@ def test_the_weighted_mean_is_its_definition_for_ragged_points_between_nodes():
     np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("error")
 def test_padding_is_never_asked_for_its_logarithm():
     data = units(Grid.uniform(0, 1, 3), [[0.5, np.nan]], [[2.0, np.nan]], design=[[0.25, 0.5, 0.25]])
     g = fn.Integral(lambda u, x: u.log())
