@@ -12,6 +12,19 @@ from dope.data.grid import Grid
 from dope.data.inputs_file import Blocks
 from dope.data.operator_data import OperatorData
 from dope.data.stencil import Stencil, interpolate
+from dope.data.tables import Reading, read_table
+from dope.data.xarray_io import read_xarray
 
 __all__ = [
-    "Blocks","DataError", "Design", "Grid", "OperatorData", "Stencil", "inclusion_probabilities", "interpolate"]
+    "Blocks",
+    "DataError",
+    "Design",
+    "Grid",
+    "OperatorData",
+    "Reading",
+    "Stencil",
+    "inclusion_probabilities",
+    "interpolate",
+    "read_table",
+    "read_xarray",
+]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -71,6 +73,49 @@ class OperatorData:
                 "probabilities over the nodes for each unit."
             )
         self._set(a, x, y, grid, _labels(groups, n, "groups"), design, names)
+
+    # ---- from and to files ----------------------------------------------------------------------------
+    @classmethod
+    def from_frame(
+        cls, observations: Any, inputs: Any = None, grid: Grid | None = None, **options: Any
+    ) -> OperatorData:
+        """Read a long table, one row an observation or a dose: a pandas frame, any frame that speaks the dataframe
+        interchange protocol, or the path of a CSV, Parquet or SAS transport file.
+
+        Doses and covariates of the table become the inputs unless `inputs` are given. The names of NONMEM, of CDISC
+        and of glucose sensors are understood; `dope.data.read_table` takes the same options and also says what was
+        read.
+        """
+        from dope.data.tables import read_table
+
+        return read_table(observations, inputs=inputs, grid=grid, **options)[0]
+
+    @classmethod
+    def from_xarray(cls, ds: Any, **options: Any) -> OperatorData:
+        """Read an xarray Dataset, or the path of a NetCDF or Zarr store; see `dope.data.read_xarray`."""
+        from dope.data.xarray_io import read_xarray
+
+        return read_xarray(ds, **options)[0]
+
+    @classmethod
+    def open(cls, path: str | Path) -> OperatorData:
+        """What `save` wrote. From HDF5, inputs stay on disk and are read where they are used."""
+        from dope.data.study_file import read
+
+        return cls._unchecked(*read(Path(path)))
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one file, `.h5` (HDF5) or `.npz`."""
+        from dope.data.study_file import write
+
+        write(self, Path(path))
+
+    @classmethod
+    def _unchecked(cls, *parts: object) -> OperatorData:
+        """Of fields that are known to be valid."""
+        out = object.__new__(cls)
+        out._set(*parts)
+        return out
 
     def _set(self, *parts: object) -> None:
         """Write the fields, in their order."""
