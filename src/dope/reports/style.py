@@ -29,7 +29,6 @@ table {{ border-collapse: collapse; width: 100%; margin: 1rem 0; font-variant-nu
 caption {{ text-align: left; padding-bottom: .4rem; font-size: .92rem; }}
 th, td {{ padding: .45rem .6rem; text-align: right; border-bottom: 1px solid var(--rule); vertical-align: baseline; }}
 th:first-child {{ text-align: left; padding-left: 0; overflow-wrap: anywhere; }}
-th:last-child, td:last-child {{ text-align: left; padding-left: 1.6rem; }}
 thead th {{ border-bottom: 2px solid var(--muted); font-size: .88rem; vertical-align: bottom; }}
 td {{ white-space: nowrap; }}
 td.words, td:last-child {{ white-space: normal; }}
@@ -60,6 +59,7 @@ summary {{ cursor: pointer; font-weight: 600; padding: .2rem 0; }}
 pre {{ overflow: auto; max-height: 24rem; padding: .8rem; border: 1px solid var(--rule); border-radius: .25rem;
   font: .82rem/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }}
 :focus-visible {{ outline: 3px solid var(--debiased); outline-offset: 2px; }}
+@media (min-width: 40.01rem) {{ th:last-child, td:last-child {{ text-align: left; padding-left: 1.6rem; }} }}
 @media screen and (max-width: 40rem) {{
   main {{ padding: 1.2rem 1rem 3rem; }}
   h1 {{ font-size: 1.4rem; }}
