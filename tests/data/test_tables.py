@@ -252,7 +252,7 @@ def test_a_covariate_that_varies_is_refused_unless_it_is_carried_forward():
 def test_a_missing_covariate_is_refused_by_subject():
     with pytest.raises(DataError, match="WT of subject 2 is missing"):
         read_table(frame_of(WT=[70, 70, 70, None, None, None]))
-    with pytest.raises(DataError, match="no column 'WTT'.* Did you mean 'WT'"):
+    with pytest.raises(DataError, match=r"no column 'WTT'.* Did you mean 'WT'"):
         read_table(frame_of(WT=[70, 70, 70, 80, 80, 80]), covariates=["WTT"])
 
 
