@@ -77,11 +77,14 @@ class Picture:
 
 
 # ---- on one axes ------------------------------------------------------------------------------------------
-def rmse(group: Sequence[Summary], ax: Axes) -> Axes:
-    """RMSE with two standard errors either way; published figures hollow, the floor dashed."""
+def rmse(group: Sequence[Summary], ax: Axes, beside: Sequence[Summary] = ()) -> Axes:
+    """RMSE with two standard errors either way; published figures hollow, the floor dashed.
+
+    beside : what other axes show on the same scale.
+    """
     _measure(group, ax, lambda s: s.rmse, lambda s: s.rmse_se, lambda s: s.published_rmse)
     ax.set_ylabel("RMSE")
-    shown = [s.rmse for s in _drawn(group) if np.isfinite(s.rmse) and s.rmse > 0]
+    shown = [s.rmse for s in _drawn([*group, *beside]) if np.isfinite(s.rmse) and s.rmse > 0]
     if shown and max(shown) > 8 * min(shown):
         ax.set_yscale("log")
     else:
@@ -90,12 +93,12 @@ def rmse(group: Sequence[Summary], ax: Axes) -> Axes:
     return ax
 
 
-def ratio(group: Sequence[Summary], ax: Axes) -> Axes:
+def ratio(group: Sequence[Summary], ax: Axes, beside: Sequence[Summary] = ()) -> Axes:
     """RMSE as a multiple of the floor's."""
     _measure([s for s in group if s.estimator != "floor"], ax, lambda s: s.ratio_to_floor)
     ax.axhline(1, color=_MUTED, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
     ax.set_ylabel("RMSE / floor")
-    shown = [s.ratio_to_floor for s in _drawn(group) if s.ratio_to_floor]
+    shown = [s.ratio_to_floor for s in _drawn([*group, *beside]) if s.ratio_to_floor]
     if shown and max(shown) > 4:
         from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -106,14 +109,14 @@ def ratio(group: Sequence[Summary], ax: Axes) -> Axes:
     return ax
 
 
-def coverage(group: Sequence[Summary], ax: Axes) -> Axes:
+def coverage(group: Sequence[Summary], ax: Axes, beside: Sequence[Summary] = ()) -> Axes:
     """Coverage of 95 % intervals; shaded where it lies within two standard errors of the nominal level."""
     _measure(group, ax, lambda s: s.coverage, None, lambda s: s.published_coverage)
     spread = 2 * np.sqrt(_LEVEL * (1 - _LEVEL) / min(s.repeats for s in group))
     ax.axhspan(_LEVEL - spread, min(_LEVEL + spread, 1.0), color="#d5dbe3", alpha=0.6, linewidth=0, zorder=0)
     ax.axhline(_LEVEL, color=_MUTED, linewidth=0.8, zorder=1)
     ax.set_ylabel("coverage")
-    low = min((s.coverage for s in _drawn(group)), default=0.0)
+    low = min((s.coverage for s in _drawn([*group, *beside])), default=0.0)
     ax.set_ylim(*((-0.04, 1.04) if low < 0.5 else (min(low, _LEVEL - spread) - 0.04, 1.01)))
     return ax
 
@@ -178,7 +181,7 @@ def _setting_axis(ax: Axes, group: Sequence[Summary]) -> None:
     name, values = _axis_name(group[0]), sorted({s.value for s in group})
     ax.set_xlabel(name)
     if name not in _DOUBLING or len(values) < 2:
-        ax.xaxis.set_major_locator(MaxNLocator(5))
+        ax.xaxis.set_major_locator(FixedLocator(values) if len(values) <= 6 else MaxNLocator(5))
         return
     if values[0] > 0:
         ax.set_xscale("log", base=2)
@@ -194,6 +197,11 @@ def _setting_axis(ax: Axes, group: Sequence[Summary]) -> None:
 def _axis_name(s: Summary) -> str:
     # "s=0.25, n": what varies comes last
     return s.setting.rpartition(",")[2].strip()
+
+
+def _title(s: Summary) -> str:
+    line = s.setting.rpartition(",")[0].strip()
+    return f"{s.functional}, {line}" if line else s.functional
 
 
 def _drawn(group: Sequence[Summary]) -> list[Summary]:
@@ -222,7 +230,7 @@ def _open_frame(ax: Axes) -> None:
 
 # ---- whole figures ----------------------------------------------------------------------------------------
 # The measures of a study, one below the other.
-_ROWS: dict[str, tuple[Callable[[Sequence[Summary], Any], Any], ...]] = {
+_ROWS: dict[str, tuple[Callable[..., Any], ...]] = {
     "pk-coverage": (coverage,),
     "rates": (ratio, coverage),
     "shift": (rmse, coverage),
@@ -245,26 +253,27 @@ def pictures(found: Results) -> Iterator[Picture]:
         elif len({group[0].setting for group in groups}) > 1:  # a figure for each functional, a column for each line
             for functional in dict.fromkeys(group[0].functional for group in groups):
                 columns = [group for group in groups if group[0].functional == functional]
-                yield _picture(f"{study}-{functional}", protocol, columns, lambda s: s.setting.rpartition(",")[0])
+                yield _picture(f"{study}-{functional}", protocol, columns)
         else:
             parts = [groups[k : k + _COLUMNS] for k in range(0, len(groups), _COLUMNS)]
             for k, part in enumerate(parts):
                 name = f"{study}-{k + 1}" if len(parts) > 1 else study
-                yield _picture(name, protocol, part, lambda s: s.functional)
+                yield _picture(name, protocol, part)
 
 
-def _picture(
-    name: str, protocol: str, columns: Sequence[Sequence[Summary]], title: Callable[[Summary], str]
-) -> Picture:
+def _picture(name: str, protocol: str, columns: Sequence[Sequence[Summary]]) -> Picture:
     measures = _ROWS.get(columns[0][0].study, (rmse, coverage) if not _has_published(columns) else (rmse,))
 
     def draw(fig: Figure) -> None:
-        axes = fig.subplots(len(measures), len(columns), squeeze=False, sharex="col", sharey=_share(columns))
+        # columns of one functional have one scale; functionals have units of their own
+        shared = len({group[0].functional for group in columns}) == 1
+        everything = [s for group in columns for s in group] if shared else []
+        axes = fig.subplots(len(measures), len(columns), squeeze=False, sharex="col", sharey="row" if shared else False)
         for i, measure in enumerate(measures):
             for j, group in enumerate(columns):
-                ax = measure(group, axes[i, j])
+                ax = measure(group, axes[i, j], everything)
                 if i == 0:
-                    ax.set_title(title(group[0]) or group[0].setting, loc="left", parse_math=False)
+                    ax.set_title(_title(group[0]), loc="left", parse_math=False)
                 if i + 1 < len(measures):
                     ax.set_xlabel("")
                 if j and ax.get_ylabel():
@@ -290,11 +299,6 @@ _MEASURES = {rmse: "root mean squared error", ratio: "RMSE over the floor's", co
 
 def _has_published(columns: Sequence[Sequence[Summary]]) -> bool:
     return any((s.published_rmse, s.published_coverage) != (None, None) for group in columns for s in group)
-
-
-def _share(columns: Sequence[Sequence[Summary]]) -> bool | str:
-    """One scale for columns of one functional; functionals have units of their own."""
-    return "row" if len({group[0].functional for group in columns}) == 1 else False
 
 
 def _bias_picture(study: str, protocol: str, slopes: Sequence[Slope]) -> Picture:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from dope.studies.published import published
 from dope.studies.registry import STUDIES
 from dope.studies.slopes import Slope
-from dope.studies.study import Study
 from dope.studies.table import Summary
 
 MISSING = "-"
@@ -80,8 +79,12 @@ class Block:
 
     @property
     def about(self) -> str:
-        record = record_of(self.study, self.backbone, self.functional)
-        return record.about if record else ""
+        """What the study's own record says; nothing for a study that this version does not know."""
+        for record in STUDIES.get(self.study, ()):
+            if (record.backbone == self.backbone and self.functional in record.functionals
+                    and any(s.name == self.setting for s in record.settings)):  # fmt: skip
+                return record.about
+        return ""
 
     @property
     def many(self) -> str:
@@ -139,12 +142,6 @@ def sections(table: Sequence[Summary], slopes: Sequence[Slope] = ()) -> list[Sec
 
 def _section(s: Summary | Slope) -> tuple[str, str, str]:
     return s.study, s.backbone, s.protocol
-
-
-def record_of(study: str, backbone: str, functional: str) -> Study | None:
-    """The record behind a line of a table; None for a study that this version does not know."""
-    records = STUDIES.get(study, ())
-    return next((r for r in records if r.backbone == backbone and functional in r.functionals), None)
 
 
 def grouped(table: Iterable[Summary]) -> list[list[Summary]]:
