@@ -36,8 +36,8 @@ def interval_with_their_conventions(est, level: float) -> tuple[float, float]:
 def main() -> int:
     try:
         from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
-    except ImportError:
-        print("ppi-python is not installed: pip install ppi-python")
+    except ImportError as error:
+        print(f"ppi-python cannot be imported ({error}): pip install ppi-python")
         return 2
     worst = 0.0
     print(f"{'n1':>6}{'n2':>7}{'quality':>9}{'lambda':>8}{'point':>12}{'interval':>12}   largest difference")
