@@ -74,7 +74,8 @@ def test_a_network_is_what_a_plain_loop_makes_of_it(name):
         net = make(task)
     optimiser = torch.optim.Adam(net.parameters(), lr=recipe.rate, weight_decay=recipe.weight_decay, fused=False)
     rng, data, steps = np.random.default_rng(task.seed), pool(), recipe.steps(len(task.train))
-    order = np.concatenate([rng.permutation(len(task.train)) for _ in range(recipe.epochs)]).reshape(steps, -1)
+    passes = np.tile(np.arange(len(task.train)), (recipe.epochs, 1))
+    order = rng.permuted(passes, axis=1).reshape(steps, -1)
     for step, rows in enumerate(order):
         optimiser.param_groups[0]["lr"] = recipe.rate_at(step, steps)
         batch = {k: v[torch.as_tensor(task.train[rows])] for k, v in data.items()}

@@ -8,6 +8,7 @@ on non-uniform nodes, and under vmap and both modes of differentiation.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -41,6 +42,22 @@ def transform(axis: Axis, k: np.ndarray, period: float = 1.0) -> tuple[np.ndarra
     return np.exp(-1j * phase) * share, np.exp(1j * phase).T / size
 
 
+@lru_cache(maxsize=64)  # thousands of networks of one architecture are made for one study
+def _matrices(
+    axis: Axis, modes: int, signed: bool, last: bool, period: float, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """The transform and its inverse as real matrices, with real and imaginary parts one after another."""
+    k = frequencies(modes, signed=signed)
+    ahead, back = transform(axis, k, period)
+    ahead = np.concatenate([ahead.real, ahead.imag])
+    if last:  # the field is real: half of the spectrum holds it all
+        twice = np.where((k == 0) | ((2 * k == len(axis.nodes)) & (period == 1 or axis.kind == "periodic")), 1.0, 2.0)
+        back = np.concatenate([back.real * twice, -back.imag * twice], axis=1)
+    else:
+        back = np.concatenate([back.real, back.imag])
+    return torch.as_tensor(ahead, dtype=dtype), torch.as_tensor(back, dtype=dtype)
+
+
 class SpectralConv(nn.Module):
     """`(B, *grid, C) -> (B, *grid, C)`: keep the chosen modes, mix their channels, go back."""
 
@@ -51,20 +68,9 @@ class SpectralConv(nn.Module):
         self.weight = nn.Parameter(scale * torch.randn(*modes, width, width, 2))
         for d, axis in enumerate(grid.axes):
             last = d == grid.ndim - 1
-            k = frequencies(modes[d], signed=signed and not last)
-            ahead, back = transform(axis, k, period)
-            if last:  # the field is real: half of the spectrum holds it all
-                twice = np.where(
-                    (k == 0) | ((2 * k == len(axis.nodes)) & (period == 1 or axis.kind == "periodic")), 1.0, 2.0
-                )
-                ahead = np.concatenate([ahead.real, ahead.imag])
-                back = np.concatenate([back.real * twice, -back.imag * twice], axis=1)
-            else:
-                ahead = np.concatenate([ahead.real, ahead.imag])
-                back = np.concatenate([back.real, back.imag])
-            dtype = torch.get_default_dtype()
-            self.register_buffer(f"ahead{d}", torch.as_tensor(ahead, dtype=dtype), persistent=False)
-            self.register_buffer(f"back{d}", torch.as_tensor(back, dtype=dtype), persistent=False)
+            ahead, back = _matrices(axis, modes[d], signed and not last, last, period, torch.get_default_dtype())
+            self.register_buffer(f"ahead{d}", ahead, persistent=False)
+            self.register_buffer(f"back{d}", back, persistent=False)
 
     def forward(self, u: Tensor) -> Tensor:
         batch, width, d = len(u), self.width, len(self.shape)

@@ -144,7 +144,8 @@ def _train_group(
     modules = []
     with _RANDOM, torch.random.fork_rng(devices=[]):
         for task in tasks:
-            torch.manual_seed(task.seed)
+            # only the CPU's generator: seeding those of devices costs more than making a small network
+            torch.default_generator.manual_seed(task.seed)
             modules.append(work.make(task))
     ensemble = Ensemble.of(modules, device)
     ensemble.stackable = stackable
@@ -223,8 +224,8 @@ def _stream(task: Task, batch: int, steps: int) -> np.ndarray:
     """Positions within the task's training units, `(steps, batch)`: shuffled passes one after another."""
     rng = np.random.default_rng(task.seed)
     need, units = steps * batch, len(task.train)
-    passes = -(-need // units)
-    return np.concatenate([rng.permutation(units) for _ in range(passes)])[:need].reshape(steps, batch)
+    passes = np.tile(np.arange(units), (-(-need // units), 1))
+    return rng.permuted(passes, axis=1).reshape(-1)[:need].reshape(steps, batch)
 
 
 class _Feed:
