@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -25,6 +25,14 @@ class FittedEstimate(Estimate):
     fit: Fit | None = None
     functionals: tuple[Functional, ...] = ()
     diagnoses: tuple[FittedDiagnosis, ...] = ()
+
+    def __getitem__(self, functional: str | int) -> Self:
+        one = super().__getitem__(functional)
+        asked = [d.functional for d in self.diagnoses]
+        if asked != list(self.names):  # a contrast: its rows are none of the functionals
+            return one
+        k = asked.index(one.names[0])
+        return replace(one, functionals=self.functionals[k : k + 1], diagnoses=self.diagnoses[k : k + 1])
 
     def plot(self, ax: Axes | Sequence[Axes] | np.ndarray | None = None) -> Axes | np.ndarray:
         """Estimates and intervals, with the plug-in beside them: on one axes, or by default one for each functional."""

@@ -75,6 +75,15 @@ def test_predictions_of_another_program_come_back_from_disk(tmp_path):
     assert (one.value, one.se) == (two.value, two.se)
 
 
+def test_one_of_several_comes_with_its_own_functional_and_diagnosis(fit):
+    asked = [dope.Mean(), dope.SoftMax(6.0)]
+    est = fit.estimate(asked, names=["auc", "cmax"])
+    assert est["cmax"].functionals == (asked[1],)
+    assert [d.functional for d in est["cmax"].diagnoses] == ["cmax"]
+    assert est["cmax"].verdicts == fit.estimate(asked[1]).verdicts
+    assert est.contrast([[1, -1], [1, 0]])[0].names == ("auc - cmax",)
+
+
 def test_every_result_carries_seed_recipe_and_versions(fit):
     import json
 

@@ -65,6 +65,7 @@ def test_no_table_shows_an_interval_without_its_warning(judged):
     assert document["functionals"][1]["warning"] == POOR.warnings[0]
     assert "DO NOT TRUST peak" in repr(judged)
     assert "DO NOT TRUST" not in repr(judged["mean"])
+    assert "Verdict: peak: do not trust the interval (remainder)." in judged._repr_html_()
     for shown in (judged.to_latex(), judged._repr_html_(), repr(judged["peak"].equivalence(-9, 9))):
         assert POOR.warnings[0] in shown
 

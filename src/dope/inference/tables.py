@@ -260,7 +260,8 @@ def to_html(est: Estimate, level: float) -> str:
         cells = "".join(f"<td>{html.escape(v)}</td>" for v in values)
         rows.append(f'<tr><th scope="row">{html.escape(r["name"])}</th>{cells}</tr>')
     about = "; ".join(f"{label.lower()} {text}" for label, text in facts(est))
-    notes = "".join(f"<li><strong>Warning:</strong> {html.escape(n)}</li>" for n in est.notes)
+    found = "".join(f"<li>Verdict: {html.escape(said)}.</li>" for said in verdicts(est))
+    notes = found + "".join(f"<li><strong>Warning:</strong> {html.escape(n)}</li>" for n in est.notes)
     notes += "".join(f"<li>{html.escape(reason)}</li>" for reason in est.reasons)
     columns = "".join(f'<th scope="col">{h}</th>' for h in head)
     return (
