@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -48,6 +49,9 @@ def reproduce(
     device
         Where networks are trained: cpu, cuda, cuda:1, or auto.
     """
+    # Cells compute on small arrays, for which a second thread of the numerical libraries costs more than it brings.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # read when they are loaded
     from dope import studies
     from dope.training import resolve_device
 
