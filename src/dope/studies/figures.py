@@ -30,6 +30,7 @@ _LOOKS = {
     "plugin S": (_ORANGE, "s"),
     "auto": (_BLUE, "o"),
     "exact": (_BLUE, "o"),
+    "exact-design": ("#8a6d00", "P"),
     "exact S": (_BLUE, "o"),
     "auto+tuned": (_BLUE, "o"),
     "one-step": (_SKY, "^"),
