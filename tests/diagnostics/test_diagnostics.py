@@ -189,3 +189,12 @@ def test_a_diagnosis_and_a_second_stage_can_be_drawn_where_they_are_found():
     assert [d.functional for d in est.diagnoses] == ["auc", "cmax"]
     assert est["auc"].verdicts == (est.diagnoses[0].found,)
     assert all("mean" not in reason.split() for reason in est.reasons)  # by the user's names
+
+
+def test_the_balance_is_that_of_the_weights_which_the_correction_uses():
+    """xi is wrong where the prediction lies far above the threshold: w_g is 0 there, but phi(Y) - phi(S) is not."""
+    u, data, xi = world(n=300, k=20, noise=0.02, tilt=0.0)
+    left = X < 0.5
+    p = Prediction(data, np.where(left, 9.0, u), np.where(left, 3 * xi, xi))
+    assert "balance" not in failed(diagnose(TAT, p, correction=OneStep(), se=0.01))
+    assert "balance" in failed(diagnose(TAT, p, correction=Exact(4e-4), se=0.01))

@@ -13,7 +13,7 @@ from dope.diagnostics.balance import Balance, balance
 from dope.diagnostics.operator_error import OperatorError, operator_error, remainder
 from dope.diagnostics.overlap import Overlap, overlap
 from dope.diagnostics.smoothing import smoothing_gap
-from dope.functionals import Functional, Integral
+from dope.functionals import Functional, Integral, Mean
 from dope.functionals.base import evaluate
 from dope.inference import Verdict
 from dope.scores import Correction, OneStep, Prediction
@@ -105,7 +105,8 @@ def diagnose(g: Functional, prediction: Prediction, *, correction: Correction, s
     """
     factor = prediction.xi_at_points if prediction.xi is not None else np.ones(prediction.data.observed.shape)
     spread = overlap(factor, prediction)
-    even = balance(g, prediction)
+    # the exact correction weighs by xi alone, as the mean does: its error is one of phi(S), wherever w_g may vanish
+    even = balance(Mean() if correction.name == "exact" else g, prediction)
     error = operator_error(prediction, factor)
     checks = [_overlap_check(spread), _balance_check(even)]
     remedy = "a better operator, more units or more folds" + (
