@@ -33,6 +33,7 @@ class Temperature(Focused):
     _: KW_ONLY
     size: int = 20
     noise: float = 0.5
+    pool: int = 50_000
 
     name: ClassVar[str] = "temperature"
 

@@ -48,7 +48,7 @@ def _further(world: Callable[..., World], functionals: Sequence[str], about: str
         at,
         {g: g for g in functionals},
         grid("rho", [0.0, 0.5]),
-        ("plugin", "one-step", "auto", "design", "oracle-pi"),
+        ("plugin", "one-step", "auto", "design", "exact-design", "oracle-pi"),
         part=world().name,
         about=about,
     )
