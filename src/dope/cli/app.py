@@ -11,6 +11,8 @@ from cyclopts import App, CycloptsError
 # Command, where its function lives, and its line in the help: modules are imported when a command runs.
 _COMMANDS = (
     ("demo", "dope.cli.demo:demo", "Simulate a dosing study, estimate, and write a report: the quickstart."),
+    ("init", "dope.cli.init:init", "Look at a data file and write a commented STUDY.toml for it."),
+    ("estimate", "dope.cli.estimate:estimate", "Estimate from your own data: a table, result.json and report.html."),
     ("reproduce", "dope.cli.reproduce:reproduce", "Carry out a study, beside the published figures; resumable."),
     ("table", "dope.cli.table:table", "Print the results of a study, and draw them."),
     ("report", "dope.cli.report:report", "Write the HTML report of a saved fit, or of a study."),

@@ -5,8 +5,9 @@ Out: an `OperatorData`, and a `Reading` that says what was read and what was not
 observation, a dose, or named among the dropped ones with its reason; errors say in which lines to look.
 """
 
+from dope.data.tables.look import kinds
 from dope.data.tables.names import ROLES
 from dope.data.tables.read import read_table
 from dope.data.tables.reading import Dropped, Reading
 
-__all__ = ["ROLES", "Dropped", "Reading", "read_table"]
+__all__ = ["ROLES", "Dropped", "Reading", "kinds", "read_table"]

@@ -139,7 +139,7 @@ def assign(names: Iterable[str], given: Mapping[str, str | None], source: str) -
                 by_role[role] = found[0]
                 break
     used = set(by_role.values())
-    return Columns(by_role, tuple(n for n in names if n not in used))
+    return Columns({role: by_role[role] for role in ROLES if role in by_role}, tuple(n for n in names if n not in used))
 
 
 def exactly(name: str, names: Iterable[str], source: str) -> str:

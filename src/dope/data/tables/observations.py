@@ -18,6 +18,8 @@ BELOW = re.compile(r"^(<.*|BLQ|BQL|BLOQ|BLLOQ|<?LLOQ|BDL|ND)$", re.IGNORECASE)
 _YES = frozenset({"1", "Y", "YES", "T", "TRUE", "BLQ", "BQL", "BLOQ"})
 _NO = frozenset({"", "0", "N", "NO", "F", "FALSE", "ALQ"})
 BLQ = ("drop", "half", "zero")
+# Roles whose column tells observations of several kinds apart.
+KINDS = ("analyte", "compartment")
 
 OBSERVATION, DOSE, OTHER, RESET = 0, 1, 2, 3
 
@@ -123,7 +125,7 @@ def chosen(
 
 def _one_kind(table: Table, columns: Columns, rows: np.ndarray, where: Mapping[str, Any]) -> None:
     """Refuse a mixture of analytes, or of units of measurement."""
-    for role in ("analyte", "compartment"):
+    for role in KINDS:
         name = columns.get(role)
         if name is None or name in where:
             continue

@@ -15,6 +15,7 @@ from dope.data.tables import events, functions, glucose, observations
 from dope.data.tables.inputs import beside, find_doses, of_table
 from dope.data.tables.names import CDISC, GLUCOSE, Columns, assign, exactly, normal, require
 from dope.data.tables.reading import Dropped, Reading
+from dope.data.tables.schedule import common_times
 from dope.data.tables.source import load
 from dope.data.tables.table import Table
 from dope.data.tables.units import DAY, Units, check_order, check_resets, find_units, groups_of, split_rows
@@ -54,7 +55,7 @@ def read_table(
     inputs : inputs that are not in the table: an array `(n, C, *grid)` in the order in which units first appear, a
         mapping from id to array, a frame (or its path) with a row of constants a unit, or a long one of functions.
         Without it, doses and covariates of the table are the inputs.
-    grid : where fields live; without it, 128 equal steps over the times of the table.
+    grid : where fields live; without it, the sampling times that units share, else 128 equal steps over all times.
     id, time, value : columns, where their names are not understood by themselves; several times for several dimensions.
     columns : further columns by role (`dope.data.tables.ROLES`), None for a role that no column has.
     covariates : columns that become channels; without it, those that can only be properties of a subject.
@@ -105,7 +106,8 @@ def read_table(
         measured &= ~lost
     _some(table, roles, measured, dropped)
     doses = find_doses(table, roles, units, dosed, seen, amount) if inputs is None else None
-    grid = grid or _guess(table, at[measured], doses, units, inputs)
+    chosen = grid is None
+    grid = grid or _guess(table, roles, at, measured, doses, units, inputs)
     if grid.ndim != at.shape[1]:
         raise DataError(
             f"the grid has {grid.ndim} dimension(s), time names {at.shape[1]} column(s): name one for each."
@@ -136,6 +138,10 @@ def read_table(
     )
     physical, guessed = _measured_in(table, roles, units, measured, dosed, y, kind)
     remarks = _remarks(table, units, data, replaced, blq)
+    if chosen and grid.axes[0].kind == "nodes":
+        remarks.append(
+            f"units share a schedule of {grid.size} times, which is the grid: between its times nobody was observed."
+        )
     reading = Reading(
         source=table.source,
         kind=kind,
@@ -238,8 +244,16 @@ def _remarks(table: Table, units: Units, data: OperatorData, replaced: int, blq:
 
 
 # ---- what the table does not say ----------------------------------------------------------------------
-def _guess(table: Table, at: np.ndarray, doses: events.Given | None, units: Units, inputs: Any) -> Grid:
-    """Equal steps over the times of the table, from 0 or the first time below it."""
+def _guess(
+    table: Table,
+    roles: Columns,
+    at: np.ndarray,
+    rows: np.ndarray,
+    doses: events.Given | None,
+    units: Units,
+    inputs: Any,
+) -> Grid:
+    """The sampling schedule that units share, else equal steps; over all times, from 0 or the first one below it."""
     if at.shape[1] > 1 or (inputs is not None and not functions.is_table(inputs)):
         raise DataError(
             f"{table.source}: the grid of the inputs is not known: pass grid=, e.g. dope.Grid.uniform(...)."
@@ -247,11 +261,14 @@ def _guess(table: Table, at: np.ndarray, doses: events.Given | None, units: Unit
     if units.period is not None:
         return Grid.uniform(0.0, units.period, _DAY_NODES if units.period == DAY else _NODES)
     starts = np.zeros(0) if doses is None else doses.doses.start
-    lower = min(float(at.min()), float(starts.min(initial=0.0)), 0.0)
-    upper = float(at.max())
+    times = at[rows, 0]
+    lower = min(float(times.min()), float(starts.min(initial=0.0)), 0.0)
+    upper = float(times.max())
     if not lower < upper:
         raise DataError(f"{table.source}: all observations are at time {upper:g}, so there is no curve to learn.")
-    return Grid.uniform(lower, upper, _NODES)
+    parts = split_rows(units.code, len(units), rows, at[:, 0])
+    nodes = common_times([at[p, 0] for p in parts], lower, upper)
+    return Grid.uniform(lower, upper, _NODES) if nodes is None else Grid.nodes(nodes)
 
 
 def _measured_in(

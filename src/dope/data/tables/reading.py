@@ -59,24 +59,32 @@ class Reading:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self, width: int = WIDTH) -> list[str]:
+        """In words, line by line."""
+
+        def entry(label: str, text: str) -> list[str]:
+            return _entry(label, text, width)
+
         what = f"{self.kind} table, {self.rows} rows" if self.rows else self.kind
         lines = [f"Read {self.source}: {what}"]
-        lines += _entry("columns", ", ".join(f"{role} {name!r}" for role, name in self.columns.items()))
+        lines += entry("columns", ", ".join(f"{role} {name!r}" for role, name in self.columns.items()))
         units = ", ".join(f"{what} in {unit}" for what, unit in self.measured_in.items())
-        lines += _entry("measured in", units or "the table does not say")
+        lines += entry("measured in", units or "the table does not say")
         counts = f"{self.subjects} subjects, {self.observations} observations"
         if self.units != self.subjects:
             counts = f"{self.units} units of {counts}"
-        lines += _entry("found", counts + (f", {self.doses} doses" if self.doses else ""))
-        lines += _entry("inputs", ", ".join(self.channels))
-        lines += _entry("grid", self.grid)
+        lines += entry("found", counts + (f", {self.doses} doses" if self.doses else ""))
+        lines += entry("inputs", ", ".join(self.channels))
+        lines += entry("grid", self.grid)
         for dropped in self.dropped:
-            lines += _entry("dropped", str(dropped))
+            lines += entry("dropped", str(dropped))
         for name, why in self.aside.items():
-            lines += _entry("left aside", f"{name} ({why})")
+            lines += entry("left aside", f"{name} ({why})")
         for note in self.notes:
-            lines += _entry("note", note)
-        return "\n".join(lines)
+            lines += entry("note", note)
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, for JSON."""
@@ -92,10 +100,10 @@ class Reading:
         }
 
 
-def _entry(label: str, text: str) -> list[str]:
+def _entry(label: str, text: str, width: int) -> list[str]:
     if not text:
         return []
     lead = f"  {label:<12}"
     return textwrap.wrap(
-        text, WIDTH, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False
+        text, width, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False
     )  # long words (paths) may stand out, nothing is cut
