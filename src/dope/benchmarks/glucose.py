@@ -17,7 +17,7 @@ _HORIZON = 24.0
 # Breakfast, lunch, dinner and a snack that half of the units take: median hour and carbohydrate in g.
 _HOURS, _GRAMS = np.array([7.5, 12.5, 19.0, 16.0]), np.array([50.0, 65.0, 75.0, 25.0])
 _SD_HOUR, _SD_LOG_GRAMS = 0.75, 0.3
-_SITTING = 0.25  # hours that a meal and the bolus for it take
+_SITTING = 0.5  # hours that a meal and the bolus for it take
 # One unit of insulin for so many grams, short of the need by so much on average; the snack gets none.
 _GRAMS_A_UNIT, _LOG_SHORT, _SD_LOG_BOLUS = 10.0, 0.2, 0.35
 _BASAL_RATE, _SD_LOG_BASAL_RATE = 1.0, 0.1  # U/h

@@ -36,7 +36,7 @@ def _other_medium(setting: Setting) -> World:
     return darcy(kappa=setting.get("kappa", 0.0), coefficient_shift=setting["s"])
 
 
-def _further(world: Callable[..., World], functionals: Sequence[str], about: str) -> Study:
+def _further(world: Callable[..., World], functionals: Sequence[str], about: str, *more: Setting) -> Study:
     """A study of one of the worlds beyond the published two."""
 
     def at(setting: Setting) -> World:
@@ -47,12 +47,15 @@ def _further(world: Callable[..., World], functionals: Sequence[str], about: str
         "fno",
         at,
         {g: g for g in functionals},
-        grid("rho", [0.0, 0.5]),
+        (*grid("rho", [0.0, 0.5]), *more),
         ("plugin", "one-step", "auto", "design", "exact-design", "oracle-pi"),
         part=world().name,
         about=about,
     )
 
+
+# A day of glucose is too intricate to be learned from the units of a protocol: with more, one sees that this is all.
+_MORE_DAYS = tuple(Setting("n=256, rho", rho, (("rho", rho), ("n", 256.0))) for rho in (0.0, 0.5))
 
 # The shift is part of the setting's name, so that a table has one line of sample sizes for each.
 _SHIFT = tuple(Setting(f"s={s:g}, n", float(n), (("s", s), ("n", float(n)))) for s in (0.0, 0.1, 0.25) for n in _UNITS)
@@ -150,7 +153,7 @@ _ALL = (
         kind="baselines",
         about="Every unit by itself, without an operator.",
     ),
-    _further(glucose, ("time_in_range", "mean"), "Blood glucose over a day: time in range."),
+    _further(glucose, ("time_in_range", "mean"), "Blood glucose over a day: time in range.", *_MORE_DAYS),
     _further(burgers, ("energy",), "Waves that steepen into fronts: energy."),
     _further(tracking, ("tracking_error",), "A servo under disturbances: accumulated tracking error."),
     _further(temperature, ("hot_area", "excess"), "The temperature of a plate: exceedance of a threshold."),
