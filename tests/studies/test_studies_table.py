@@ -29,12 +29,12 @@ def test_the_keys_are_those_that_checks_are_written_against():
 
 
 def test_every_number_follows_from_the_rows(row):
-    errors, below, seconds = (0.03, -0.01, 0.02, 0.04), (0.01, -0.02, 0.01, 0.0), (1.0, 2.0, 3.0, 6.0)
+    errors, below, seconds = (0.03, -0.04, 0.02, 0.01), (0.01, -0.02, 0.01, 0.0), (1.0, 2.0, 3.0, 6.0)
     rows = [row(repeat=k, estimate=0.2 + e, low=0.2 + e - 0.025, high=0.2 + e + 0.025, seconds=s)
             for k, (e, s) in enumerate(zip(errors, seconds, strict=True))]  # fmt: skip
     rows += [row(repeat=k, estimator="floor", estimate=0.2 + e, low=0.1, high=0.3) for k, e in enumerate(below)]
     floor, plugin = summarise(rows)
-    # squares 9, 1, 4, 16 (e-4): mean 7.5; about it 2.25 + 42.25 + 12.25 + 72.25 = 129, over 3 = 43
+    # squares 9, 16, 4, 1 (e-4): mean 7.5; about it 2.25 + 72.25 + 12.25 + 42.25 = 129, over 3 = 43
     assert plugin.repeats == 4
     assert plugin.rmse == pytest.approx(np.sqrt(7.5e-4))
     assert plugin.rmse_se == pytest.approx(np.sqrt(43) * 1e-4 / 2 / (2 * np.sqrt(7.5e-4)))
@@ -42,10 +42,10 @@ def test_every_number_follows_from_the_rows(row):
     assert floor.rmse == plugin.floor_rmse == pytest.approx(np.sqrt(1.5e-4))
     assert plugin.ratio_to_floor == pytest.approx(np.sqrt(5))
     assert floor.ratio_to_floor == 1
-    # mean 0.02; about it 1, 9, 0, 4 (e-4), over 3
-    assert plugin.bias == pytest.approx(0.02)
-    assert plugin.bias_se == pytest.approx(np.sqrt(14e-4 / 3) / 2)
-    # errors of 0.03 and 0.04 are beyond the half-width of 0.025
+    # mean 0.005; about it 6.25, 20.25, 2.25, 0.25 (e-4), over 3
+    assert plugin.bias == pytest.approx(0.005)
+    assert plugin.bias_se == pytest.approx(np.sqrt(29e-4 / 3) / 2)
+    # errors of 0.03 and -0.04 are beyond the half-width of 0.025, above and below
     assert plugin.coverage == 0.5
     assert plugin.coverage_se == pytest.approx(0.25)
     assert plugin.mean_length == pytest.approx(0.05)
