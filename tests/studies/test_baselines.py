@@ -190,6 +190,14 @@ def test_without_noise_the_process_passes_through_its_points():
     np.testing.assert_allclose(np.take_along_axis(gp(units(GRID, T[nodes], y)), nodes, 1), y, atol=1e-3)
 
 
+@pytest.mark.filterwarnings("error")
+def test_the_process_is_fitted_on_a_coarse_grid_too():
+    # of whose cells half is longer than the shortest scale tried elsewhere
+    grid = Grid.uniform(0, 2, 5)
+    process = fit_process(units(grid, scattered(), np.random.default_rng(9).standard_normal((4, 7))))
+    assert process.length >= 0.2 * (1 - 1e-9)
+
+
 def test_constant_values_give_constant_curves_of_any_kind():
     for curve in CURVES.values():
         np.testing.assert_allclose(curve(units(GRID, scattered(), np.full((4, 7), 2.5))), 2.5, atol=1e-9)

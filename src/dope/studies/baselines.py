@@ -150,7 +150,8 @@ def fit_process(data: OperatorData) -> Process:
     # from half a cell, below which nothing can be told from noise, to a curve that is straight on the whole domain
     bounds = [(np.log(length / (2 * len(axis.nodes))), np.log(10 * length)), tuple(np.log(_RATIO))]
     # coarse first: the likelihood may have one maximum that calls the signal noise
-    starts = [(a, b) for a in np.log(length * np.array([0.03, 0.1, 0.3, 1.0])) for b in np.log([1e-6, 1e-3, 0.1])]
+    lengths = np.clip(np.log(length * np.array([0.03, 0.1, 0.3, 1.0])), *bounds[0])
+    starts = [(a, b) for a in lengths for b in np.log([1e-6, 1e-3, 0.1])]
     best = min(starts, key=lambda p: _deviance(data, *np.exp(p))[0])
     found = minimize(
         lambda p: _deviance(data, *np.exp(p))[0],

@@ -38,7 +38,7 @@ class Study:
     world : the world of a setting.
     functionals : name in tables -> name in the world.
     estimators : rows of every repeat, besides the floor.
-    kind : which estimates a cell makes: "standard", "unlabeled" or "corrupted".
+    kind : which estimates a cell makes: "standard", "unlabeled", "corrupted" or "baselines".
     published : estimator here -> its name in the published tables.
     together : all settings of a repeat come from one fit, because none of them changes the data.
     simulator : the operator was trained on this world, and is not trained again.
