@@ -1,5 +1,6 @@
 """The page: well formed, self-contained, safe, and its numbers are the estimate's own."""
 
+import html
 import re
 import shutil
 import subprocess
@@ -200,7 +201,6 @@ def test_names_of_users_are_text_wherever_they_stand(line_fit, tmp_path):
 
 def test_a_table_survives_a_round_trip_through_the_page(pages, line_estimate):
     csv = re.search(r'aria-label="Estimates as CSV">(.*?)</pre>', pages["joint"], re.S)[1]
-    import html
     import io
 
     pd.testing.assert_frame_equal(
@@ -239,3 +239,24 @@ def test_a_browser_has_no_complaint(pages, kind, tmp_path):
     assert "CONSOLE" not in ran.stderr
     assert "</main>" in ran.stdout
     assert ran.stdout.count("<svg") == pages[kind].count("<svg")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs a chromium binary")
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("kind", ["joint", "2-D"])
+def test_nothing_reaches_beyond_the_screen(pages, kind, width, tmp_path):
+    # a frame of this width, because a browser window is no narrower than 500
+    measure = (
+        "<iframe onload=\"const d = this.contentDocument.documentElement; document.title = d.scrollWidth + ' of ' + "
+        f'd.clientWidth" style="border: 0; width: {width}px" srcdoc="{html.escape(pages[kind])}"></iframe>'
+    )
+    file = tmp_path / "r.html"
+    file.write_text(f"<!DOCTYPE html><title></title>{measure}", encoding="utf-8")
+    ran = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+         f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", file.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    needed, there = re.search(r"<title>(\d+) of (\d+)</title>", ran.stdout).groups()
+    assert int(needed) <= int(there) == width
