@@ -8,10 +8,12 @@ shown, determine the solutions; the design is the law by which the points were i
 
 from dope.benchmarks.burgers import burgers
 from dope.benchmarks.darcy import darcy
+from dope.benchmarks.focused import Focused
 from dope.benchmarks.glucose import glucose
 from dope.benchmarks.pharmacokinetics import pharmacokinetics
 from dope.benchmarks.temperature import temperature
 from dope.benchmarks.tracking import tracking
 from dope.benchmarks.world import Draw, Truth, World
 
-__all__ = ["Draw", "Truth", "World", "burgers", "darcy", "glucose", "pharmacokinetics", "temperature", "tracking"]
+__all__ = ["Draw", "Focused", "Truth", "World", "burgers", "darcy", "glucose", "pharmacokinetics", "temperature",
+           "tracking"]  # fmt: skip
