@@ -188,7 +188,10 @@ def put_parquet():
 WRONG = {
     "a missing column": (TABLE.replace("DV", "RESPONSE"), "line 1: no column holds the measured values"),
     "text in DV": (line(5, value_of(5), "high"), "line 5: DV is 'high', not a number"),
-    "unsorted times": ("\n".join([*LINES[:4], LINES[5], LINES[4], *LINES[6:]]) + "\n", "line 6: TIME goes back from 4 (line 5) to 2 within unit 1"),
+    "unsorted times": (
+        "\n".join([*LINES[:4], LINES[5], LINES[4], *LINES[6:]]) + "\n",
+        "line 6: TIME goes back from 4 (line 5) to 2 within unit 1",
+    ),
     "a negative dose": (line(8, LINES[7].split(",")[2], "-300"), "line 8: AMT is -300: a dose cannot be negative"),
     "two units": (
         "\n".join(

@@ -15,7 +15,7 @@ from dope.data.tables import events, functions, glucose, observations
 from dope.data.tables.inputs import beside, find_doses, of_table
 from dope.data.tables.names import CDISC, GLUCOSE, Columns, assign, exactly, normal, require
 from dope.data.tables.reading import Dropped, Reading
-from dope.data.tables.schedule import common_times
+from dope.data.tables.schedule import schedule
 from dope.data.tables.source import load
 from dope.data.tables.table import Table
 from dope.data.tables.units import DAY, Units, check_order, check_resets, find_units, groups_of, split_rows
@@ -267,8 +267,7 @@ def _guess(
     if not lower < upper:
         raise DataError(f"{table.source}: all observations are at time {upper:g}, so there is no curve to learn.")
     parts = split_rows(units.code, len(units), rows, at[:, 0])
-    nodes = common_times([at[p, 0] for p in parts], lower, upper)
-    return Grid.uniform(lower, upper, _NODES) if nodes is None else Grid.nodes(nodes)
+    return schedule([at[p, 0] for p in parts], lower, upper) or Grid.uniform(lower, upper, _NODES)
 
 
 def _measured_in(

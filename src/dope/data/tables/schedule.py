@@ -6,14 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-# A schedule of fewer times is too coarse for a curve; one of more is as good as a grid of equal steps.
-_FEWEST, _MOST = 5, 64
+from dope.data.grid import Grid
+
+# A schedule of fewer times is too coarse for a curve; one of more makes networks slow.
+_FEWEST, _MOST = 5, 512
 # What share of units keeps all of its times, and how far a time may be from its node, as a share of the step there.
 _FULL, _NEAR, _KEPT = 0.6, 0.35, 0.95
+# Steps that differ by less than this share are equal.
+_EVEN = 1e-3
 
 
-def common_times(times: Sequence[np.ndarray], lower: float, upper: float) -> np.ndarray | None:
-    """The nodes at which units were observed, widened to `[lower, upper]`; None where they share no schedule.
+def schedule(times: Sequence[np.ndarray], lower: float, upper: float) -> Grid | None:
+    """A grid of the times at which units were observed, widened to `[lower, upper]`; None where they share none.
 
     Between the times of a common schedule nobody is ever observed, so that no weight can stand in for what happens
     there. On a grid of these times the trapezoid rule bridges the gaps, as it does for one profile.
@@ -30,12 +34,16 @@ def common_times(times: Sequence[np.ndarray], lower: float, upper: float) -> np.
         return None
     before, after = np.append(steps[0], steps), np.append(steps, steps[-1])
     pooled = np.concatenate(times)
-    nearest = np.abs(pooled[:, None] - nodes).argmin(1)
+    nearest = np.searchsorted((nodes[1:] + nodes[:-1]) / 2, pooled)
     gap = pooled - nodes[nearest]
     room = np.where(gap < 0, before[nearest], after[nearest])
     if (np.abs(gap) <= _NEAR * room).mean() < _KEPT:
         return None
-    return _widened(nodes, steps, lower, upper)
+    nodes = _widened(nodes, steps, lower, upper)
+    steps = np.diff(nodes)
+    if np.ptp(steps) <= _EVEN * steps.mean():
+        return Grid.uniform(nodes[0], nodes[-1], len(nodes))
+    return Grid.nodes(nodes)
 
 
 def _widened(nodes: np.ndarray, steps: np.ndarray, lower: float, upper: float) -> np.ndarray:
