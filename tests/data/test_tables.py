@@ -301,6 +301,14 @@ def test_groups_come_from_a_column():
     assert "SITE" not in reading.channels
 
 
+def test_values_of_another_size_are_remarked_on():
+    frame = frame_of(DV=[1.0, 2, 3, 4000, 5000, 6000])
+    assert "values of 1 are about 2.5e+03 times off the others'" in read_table(frame)[1].notes[-2]
+    assert not any("another unit" in note for note in read_table(frame_of(DV=[1.0, 2, 3, 40, 50, 60]))[1].notes)
+    with pytest.raises(DataError, match=r"rows 3, 4 and 5: DV is in ng/L, elsewhere in mg/L \(CONC_UNIT_\)"):
+        read_table(frame.assign(CONC_UNIT_=["mg/L"] * 3 + ["ng/L"] * 3))
+
+
 # ---- CDISC --------------------------------------------------------------------------------------------
 def adpc(reference=(0.0,)):
     rows = [

@@ -38,8 +38,10 @@ def read_times(table: Table, name: str, *, dates: bool) -> Times:
         return Times(values, False)
     words = table.text(name)
     dated = np.array([bool(_DATE.match(w) or _CLOCK.match(w)) for w in words])
-    if dates and dated.any() and not (bad & ~dated).any():
-        return Times(_parsed(table, name, words), True)
+    if dates and dated.any():
+        bad = words != ""  # among timestamps a number is as wrong as a word
+        if not (bad & ~dated).any():
+            return Times(_parsed(table, name, words), True)
     if dated[bad].all():
         raise _no_dates(table, name, bad)
     wrong = bad & ~dated

@@ -33,9 +33,9 @@ ROLES: dict[str, tuple[str, ...]] = {
     "comment": ("C", "COMMENT"),
     "excluded": ("NCAXFL", "EXCLF", "EXCL", "EXCLUDE"),
     "analyte": ("PARAMCD", "DVID", "DVIDN", "YTYPE", "ANALYTE", "PARAM"),
-    "value unit": ("AVALU", "DVU", "CONCU", "PCSTRESU", "UNITS"),
-    "dose unit": ("AMTU", "DOSEU", "DOSEAU", "EXDOSU"),
-    "time unit": ("TIMEU", "FRLTU", "AFRLTU", "NFRLTU", "RRLTU"),
+    "value unit": ("AVALU", "DVU", "CONCU", "PCSTRESU", "DVUNIT", "DVUNITS", "CONCUNIT", "CONCUNITS", "UNITS", "UNIT"),
+    "dose unit": ("AMTU", "DOSEU", "DOSEAU", "EXDOSU", "AMTUNIT", "DOSEUNIT"),
+    "time unit": ("TIMEU", "FRLTU", "AFRLTU", "NFRLTU", "RRLTU", "TIMEUNIT", "TIMEUNITS"),
 }  # fmt: skip
 
 # Time since the first dose, and the same clock's time since the latest one: their difference is when that was given.

@@ -20,6 +20,8 @@ _NO = frozenset({"", "0", "N", "NO", "F", "FALSE", "ALQ"})
 BLQ = ("drop", "half", "zero")
 # Roles whose column tells observations of several kinds apart.
 KINDS = ("analyte", "compartment")
+# Units of measurement differ by thousands; subjects of one study seldom by this, with nobody between.
+_APART = 300.0
 
 OBSERVATION, DOSE, OTHER, RESET = 0, 1, 2, 3
 
@@ -137,9 +139,26 @@ def _one_kind(table: Table, columns: Columns, rows: np.ndarray, where: Mapping[s
                 f"{name} is {kinds[1]!r}, but {kinds[0]!r} before: one thing is estimated at a time. Choose it with "
                 f'where = {{{name} = "{kinds[0]}"}}.',
             )
-    name = columns.get("value unit")
-    if name is not None:
+    named = [name for name in columns.others if re.search(r"UNITS?$", normal(name))]
+    for name in filter(None, (columns.get("value unit"), *named)):
         _one_unit(table, name, rows, columns["value"])
+
+
+def far_apart(y: np.ndarray, code: np.ndarray, names: np.ndarray) -> str:
+    """A remark where some units' values are so much larger than the others' that they may be in another unit."""
+    import pandas as pd
+
+    level = pd.Series(np.abs(y)).groupby(code).median()
+    level = level[level > 0].sort_values()
+    if len(level) < 2:
+        return ""
+    steps = level.to_numpy()[1:] / level.to_numpy()[:-1]
+    at = int(np.argmax(steps))
+    if steps[at] < _APART:
+        return ""
+    few = level.index[: at + 1] if 2 * (at + 1) <= len(level) else level.index[at + 1 :]
+    shown = ", ".join(str(names[k]) for k in sorted(few)[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
+    return f"values of {shown} are about {steps[at]:.2g} times off the others': is that another unit of measurement?"
 
 
 def _one_unit(table: Table, name: str, rows: np.ndarray, what: str) -> None:

@@ -137,7 +137,7 @@ def read_table(
         ids=units.names,
     )
     physical, guessed = _measured_in(table, roles, units, measured, dosed, y, kind)
-    remarks = _remarks(table, units, data, replaced, blq)
+    remarks = _remarks(table, units, data, y, measured, replaced, blq)
     if chosen and grid.axes[0].kind == "nodes":
         remarks.append(
             f"units share a schedule of {grid.size} times, which is the grid: between its times nobody was observed."
@@ -224,7 +224,9 @@ def _outside(table: Table, rows: np.ndarray, places: Sequence[str], at: np.ndarr
     )
 
 
-def _remarks(table: Table, units: Units, data: OperatorData, replaced: int, blq: str) -> list[str]:
+def _remarks(
+    table: Table, units: Units, data: OperatorData, y: np.ndarray, measured: np.ndarray, replaced: int, blq: str
+) -> list[str]:
     out = []
     if units.period is not None:
         what = "one day, with time in hours since midnight" if units.dated and units.period == DAY else (
@@ -235,6 +237,9 @@ def _remarks(table: Table, units: Units, data: OperatorData, replaced: int, blq:
         out.append("subjects have several units, and are their groups.")
     if replaced:
         out.append(f"{replaced} values below the limit of quantification were replaced (blq={blq!r}).")
+    remark = observations.far_apart(y[measured], units.code[measured], units.names)
+    if remark:
+        out.append(remark)
     if table.decimal_comma:
         out.append("numbers are written with a decimal comma.")
     empty = int((data.counts == 0).sum())

@@ -71,7 +71,7 @@ class Reading:
         lines = [f"Read {self.source}: {what}"]
         lines += entry("columns", ", ".join(f"{role} {name!r}" for role, name in self.columns.items()))
         units = ", ".join(f"{what} in {unit}" for what, unit in self.measured_in.items())
-        lines += entry("measured in", units or "the table does not say")
+        lines += entry("measured in", units or "not said in the table")
         counts = f"{self.subjects} subjects, {self.observations} observations"
         if self.units != self.subjects:
             counts = f"{self.units} units of {counts}"

@@ -179,7 +179,7 @@ def _rows(text: str, path: Path) -> tuple[list[str], list[list[str]], list[int],
             cells[0] = cells[0].lstrip("#").strip()
             names = _names(cells, path, number)
             continue
-        if cells[0].startswith("#") or re.match(r"TABLE NO", cells[0]):
+        if cells[0].startswith("#") or cells[0].startswith("TABLE NO"):
             continue
         extra = cells[len(names) :]
         if len(cells) < len(names) or any(extra):
@@ -195,7 +195,7 @@ def _rows(text: str, path: Path) -> tuple[list[str], list[list[str]], list[int],
 def _is_header(line: str) -> bool:
     """The first line that is neither blank nor a comment; a comment that begins with the name of the units is none."""
     words = line.strip()
-    if not words or re.match(r"TABLE NO", words):
+    if not words or words.startswith("TABLE NO"):
         return False
     if not words.startswith("#"):
         return True
