@@ -68,6 +68,18 @@ def test_standardised_networks_do_not_see_the_units(operator):
     torch.testing.assert_close(0.01 * one(inputs) - 5, other(1000 * inputs + 7), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("operator", ARCHITECTURES)
+def test_what_lies_beyond_the_range_seen_in_training_counts_as_its_end(operator):
+    net, inputs = build(operator, LINE), torch.randn(20, 2, 32)
+    far = inputs[:3].clone()
+    far[:, 1] = 1e4
+    ends = inputs[:3].clone()
+    ends[:, 1] = inputs[:, 1].max()
+    assert not torch.allclose(net(far), net(ends))  # a network that was never standardised takes inputs as they are
+    net.standardise(inputs, torch.randn(9))
+    torch.testing.assert_close(net(far), net(ends))
+
+
 def test_a_constant_channel_is_no_division_by_zero():
     net = build(FNO(width=8), LINE)
     net.standardise(torch.ones(5, 2, 32), torch.zeros(4))

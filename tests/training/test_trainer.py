@@ -220,7 +220,7 @@ def test_every_network_is_asked_at_its_own_rows():
 def test_transforms_and_coordinates_are_held_once():
     """They belong to the architecture; every network keeps its own scales."""
     out = train(make, loss, pool(), tasks(3), Recipe(epochs=1), device=CPU)
-    assert set(out.buffers) == {"in_shift", "in_scale", "out_shift", "out_scale"}
+    assert set(out.buffers) == {"in_shift", "in_scale", "in_low", "in_high", "out_shift", "out_scale"}
 
 
 # ---- the recipe -----------------------------------------------------------------------------------------

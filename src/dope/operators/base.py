@@ -48,6 +48,8 @@ class FieldNet(nn.Module):
     places: Tensor
     in_shift: Tensor
     in_scale: Tensor
+    in_low: Tensor
+    in_high: Tensor
     out_shift: Tensor
     out_scale: Tensor
 
@@ -60,6 +62,8 @@ class FieldNet(nn.Module):
         self.register_buffer("places", places, persistent=False)
         self.register_buffer("in_shift", torch.zeros(channels + grid.ndim))
         self.register_buffer("in_scale", torch.ones(channels + grid.ndim))
+        self.register_buffer("in_low", torch.full((channels,), -torch.inf))
+        self.register_buffer("in_high", torch.full((channels,), torch.inf))
         self.register_buffer("out_shift", torch.zeros(()))
         self.register_buffer("out_scale", torch.ones(()))
         if positive:
@@ -71,9 +75,15 @@ class FieldNet(nn.Module):
 
     @torch.no_grad()
     def standardise(self, inputs: Tensor, values: Tensor | None) -> None:
-        """Take the scale of every channel from training inputs (n, C, *grid) and of the output from values."""
+        """Take the scale of every channel from training inputs (n, C, *grid) and of the output from values.
+
+        The channels' ranges are kept, too: what lies beyond them is later taken for their ends. Beyond what it was
+        trained on a network may answer anything, and one unit of a heavy-tailed input would decide the estimate.
+        """
         dims = (0, *range(2, inputs.dim()))
         mean, sd = inputs.mean(dims), inputs.std(dims, correction=0)
+        self.in_low.copy_(inputs.amin(dims))
+        self.in_high.copy_(inputs.amax(dims))
         place_dims = tuple(range(self.ndim))
         mean = torch.cat([mean, self.places.mean(place_dims)])
         sd = torch.cat([sd, self.places.std(place_dims, correction=0)])
@@ -86,19 +96,20 @@ class FieldNet(nn.Module):
             self.out_scale.copy_(torch.where(spread > 0, spread, torch.ones_like(spread)))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        values = inputs.movedim(1, -1)
-        places = self.places.expand(len(inputs), *self.places.shape)
-        values = (torch.cat([values, places], -1) - self.in_shift) / self.in_scale
-        nodes = ((self.places - self.in_shift[-self.ndim :]) / self.in_scale[-self.ndim :]).flatten(0, -2)
-        return self._link(self.core(values, nodes))
+        return self._link(self.core(self._channels(inputs), self._standard(self.places).flatten(0, -2)))
 
     def query(self, inputs: Tensor, points: Tensor) -> Tensor:
         """The field at any points (K, d), for cores that can be asked anywhere."""
-        values = inputs.movedim(1, -1)
+        return self._link(self.core.query(self._channels(inputs), self._standard(points)))
+
+    def _channels(self, inputs: Tensor) -> Tensor:
+        """Standardised values with the coordinate channels, channels last."""
+        values = inputs.movedim(1, -1).clamp(self.in_low, self.in_high)
         places = self.places.expand(len(inputs), *self.places.shape)
-        values = (torch.cat([values, places], -1) - self.in_shift) / self.in_scale
-        asked = (points - self.in_shift[-self.ndim :]) / self.in_scale[-self.ndim :]
-        return self._link(self.core.query(values, asked))
+        return (torch.cat([values, places], -1) - self.in_shift) / self.in_scale
+
+    def _standard(self, places: Tensor) -> Tensor:
+        return (places - self.in_shift[-self.ndim :]) / self.in_scale[-self.ndim :]
 
     def _link(self, z: Tensor) -> Tensor:
         if self.positive:
