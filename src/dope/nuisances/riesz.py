@@ -63,7 +63,7 @@ def fit_weights(
     """
     tensors = observation_tensors(data)
     tasks = plan.tasks("weights")
-    quadrature = torch.as_tensor(data.grid.weights, dtype=torch.float32)
+    quadrature = torch.as_tensor(data.grid.weights, dtype=torch.float32, device=device)
     own: dict[str, list[Tensor]] = {}
     scale = {id(t): 1.0 for t in tasks}
     if representer is not None:
@@ -87,7 +87,7 @@ def fit_weights(
     def parts(fields: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         w = batch.get("representer")
         beta = fields if w is None or not factor else fields * w
-        gradient = quadrature.to(fields.device) if w is None else w * quadrature.to(fields.device)
+        gradient = quadrature if w is None else w * quadrature
         return beta, gradient
 
     def objective(penalty: float) -> Loss:

@@ -208,6 +208,7 @@ def _rows(
         ]
     else:
         cases = [case]
+    config = config_of(study, protocol)
     out = []
     for part in cases:
         (setting, *_) = part.settings
@@ -215,7 +216,7 @@ def _rows(
         truths = {g: _truth(its_world, study.functionals[g]) for g in part.functionals}
         out += [
             Row(
-                config=config_of(study, protocol),
+                config=config,
                 study=study.name,
                 backbone=study.backbone,
                 setting=cell.settings[0].name,

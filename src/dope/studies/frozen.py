@@ -27,7 +27,7 @@ def _trained(world: World, operator: Operator, units: int, recipe: Recipe, devic
     draw = world.sample(units, _SEED)
     fields = torch.as_tensor(draw.solutions, dtype=torch.float32)
     inputs = torch.as_tensor(draw.inputs)
-    quadrature = torch.as_tensor(world.grid.weights, dtype=torch.float32)
+    quadrature = torch.as_tensor(world.grid.weights, dtype=torch.float32, device=device)
     order = np.random.default_rng(_SEED).permutation(units)
     held = round(recipe.validation * units)
     task = Task(_SEED, order[held:], order[:held])
@@ -41,7 +41,7 @@ def _trained(world: World, operator: Operator, units: int, recipe: Recipe, devic
         return net
 
     def loss(predicted: torch.Tensor, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-        error = (predicted - batch["fields"]).square() * quadrature.to(predicted.device)
+        error = (predicted - batch["fields"]).square() * quadrature
         return error.flatten(1).sum(-1) / scale**2
 
     tensors = {"inputs": inputs, "fields": fields}

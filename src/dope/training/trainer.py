@@ -150,8 +150,6 @@ def _train_group(
     ensemble = Ensemble.of(modules, device)
     ensemble.stackable = stackable
     parameters = {k: v.requires_grad_() for k, v in ensemble.parameters.items()}
-    leaves = list(parameters.values())
-    optimiser = torch.optim.Adam(leaves, lr=recipe.rate, weight_decay=recipe.weight_decay, fused=True)
     feed = _Feed(work.shared, own, tasks, device)
     order = np.stack([_stream(task, recipe.batch, steps) for task in tasks], axis=1)  # (steps, M, batch)
     order = torch.as_tensor(order, device=device)
@@ -160,23 +158,14 @@ def _train_group(
     best_value = torch.full((len(tasks),), torch.inf, device=device)
     best = {k: v.detach().clone() for k, v in parameters.items()}
 
+    one_step = _Step(work, ensemble, parameters, feed)
     for step in range(steps):
-        for group in optimiser.param_groups:
-            group["lr"] = recipe.rate_at(step, steps)
-        values = _values(ensemble, parameters, work.loss, feed.training(order[step]))
-        gradients = torch.autograd.grad(values.mean(1).sum(), leaves)
-        if work.shrinkage:
-            with torch.no_grad():
-                gradients = [g + 2 * work.shrinkage * leaf for g, leaf in zip(gradients, leaves, strict=True)]
-        for leaf, gradient in zip(leaves, _clipped(gradients, recipe.clip), strict=True):
-            # The fused step reads memory in order: a transposed gradient would go to the wrong weights.
-            leaf.grad = gradient.contiguous()
-        optimiser.step()
+        one_step(order[step], recipe.rate_at(step, steps), more=steps - step)
         last = step == steps - 1
         if held_out and ((step + 1) % every == 0 or last):
             value = _held_out_value(ensemble, parameters, selection, feed)
             if work.shrinkage:
-                value = value + work.shrinkage * _squares(leaves).detach()
+                value = value + work.shrinkage * _squares(list(parameters.values())).detach()
             better = value < best_value
             best_value = torch.where(better, value, best_value)
             with torch.no_grad():
@@ -187,6 +176,65 @@ def _train_group(
 
     final = best if held_out else {k: v.detach() for k, v in parameters.items()}
     return Ensemble(ensemble.module, final, ensemble.buffers, ensemble.stackable)
+
+
+class _Step:
+    """One optimiser step of all networks of a group.
+
+    On a GPU a step is recorded once and then played back: to launch its many small kernels one by one takes longer
+    than to run them.
+    """
+
+    _FIRST, _WORTH = 3, 20  # steps before one is recorded, in which libraries settle; and how many must be left
+
+    def __init__(self, work: _Work, ensemble: Ensemble, parameters: State, feed: _Feed) -> None:
+        self.work, self.ensemble, self.parameters, self.feed = work, ensemble, parameters, feed
+        self.leaves = list(parameters.values())
+        recipe, self.gpu = work.recipe, work.device.type == "cuda"
+        rate = torch.tensor(recipe.rate, device=work.device) if self.gpu else recipe.rate
+        self.optimiser = torch.optim.Adam(
+            self.leaves, lr=rate, weight_decay=recipe.weight_decay, fused=True, capturable=self.gpu
+        )
+        self.taken = 0
+        self.recorded: torch.cuda.CUDAGraph | None = None
+        self.place: Tensor | None = None
+
+    def __call__(self, place: Tensor, rate: float, *, more: int) -> None:
+        """Learn from the rows `place` (M, B) of each network's training units."""
+        for group in self.optimiser.param_groups:
+            if self.gpu:
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+        if self.gpu and self.taken == self._FIRST and more >= self._WORTH and self.ensemble.stackable:
+            self._record(place)
+        if self.recorded is None or self.place is None:
+            self._take(place)
+        else:
+            self.place.copy_(place)
+            self.recorded.replay()
+        self.taken += 1
+
+    def _take(self, place: Tensor) -> None:
+        work = self.work
+        values = _values(self.ensemble, self.parameters, work.loss, self.feed.training(place))
+        gradients = torch.autograd.grad(values.mean(1).sum(), self.leaves)
+        if work.shrinkage:
+            with torch.no_grad():
+                gradients = [g + 2 * work.shrinkage * leaf for g, leaf in zip(gradients, self.leaves, strict=True)]
+        for leaf, gradient in zip(self.leaves, _clipped(gradients, work.recipe.clip), strict=True):
+            # The fused step reads memory in order: a transposed gradient would go to the wrong weights.
+            leaf.grad = gradient.contiguous()
+        self.optimiser.step()
+
+    def _record(self, place: Tensor) -> None:
+        for leaf in self.leaves:
+            leaf.grad = None
+        torch.cuda.empty_cache()  # the record keeps memory of its own
+        self.place, graph = place.clone(), torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            self._take(self.place)
+        self.recorded = graph
 
 
 def _values(ensemble: Ensemble, parameters: State, loss: Loss, batch: Batch) -> Tensor:
