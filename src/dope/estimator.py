@@ -53,6 +53,18 @@ class DOPE:
                 f"operator must be a dope operator such as dope.FNO(), got {type(self.operator).__name__}: wrap a "
                 "trained module in dope.pretrained(module)."
             )
+        if not isinstance(self.weight_operator, Operator | None) or isinstance(self.weight_operator, Pretrained):
+            raise DataError(
+                f"weight_operator must be an architecture such as dope.FNO(), got {self.weight_operator!r}."
+            )
+        if not isinstance(self.recipe, Recipe):
+            raise DataError(
+                f"recipe must be a dope.Recipe, got {type(self.recipe).__name__}: e.g. dope.Recipe(epochs=50)."
+            )
+        for name, least in (("folds", 1), ("repeats", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise DataError(f"{name} must be a whole number of at least {least}, got {value!r}.")
 
     def fit(self, data: OperatorData, *, progress: bool | None = None) -> Fit:
         """Train the solution operator and the weights of every fold; then estimate any functional from the result.

@@ -269,3 +269,34 @@ def test_a_design_that_is_not_known(fit, draw):
     bare = model().fit(OperatorData(d.inputs, d.points, d.values, grid=d.grid), progress=False)
     with pytest.raises(DataError, match="design="):
         bare.estimate(dope.Mean(), weights="design")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"folds": 2.5},
+        {"folds": "5"},
+        {"repeats": 0},
+        {"repeats": 1.5},
+        {"seed": -1},
+        {"seed": "a"},
+        {"recipe": {"epochs": 3}},
+        {"weight_operator": 3},
+    ],
+)
+def test_settings_of_a_wrong_kind_are_refused_at_once(wrong):
+    with pytest.raises(DataError, match=next(iter(wrong))):
+        model(**wrong)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there_is_named(draw):
+    with pytest.raises(DataError, match="no CUDA device"):
+        model(device="cuda").fit(draw.data)
+
+
+def test_units_that_leave_a_network_without_observations_are_told(draw):
+    values = np.where(np.arange(24)[:, None] == 0, draw.data.values, np.nan)
+    lonely = OperatorData(draw.data.inputs, draw.data.points, values, grid=draw.data.grid)
+    with pytest.raises(DataError, match="1 of 24 units have observations"):
+        model().fit(lonely, progress=False)

@@ -29,7 +29,7 @@ def test_every_record_can_be_asked_for_all_it_names(study):
             assert isinstance(functional, Functional)
             assert functional.name == name
     for protocol in PROTOCOLS.values():
-        assert protocol.operator(study.backbone) is not None
+        assert protocol.operator(study.backbone, world.grid.ndim) is not None
     assert set(study.published) <= set(study.estimators)
 
 

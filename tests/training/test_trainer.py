@@ -192,6 +192,12 @@ def test_a_network_that_diverges_is_told_and_leaves_the_others_alone():
         torch.testing.assert_close(v, alone.parameters[k][0], rtol=0, atol=1e-5)
 
 
+def test_a_network_without_any_finite_held_out_loss_does_not_pass_for_trained():
+    broken = lambda u, b: loss(u, b) * torch.nan  # noqa: E731
+    out = train(make, loss, pool(), tasks(2), Recipe(epochs=2), selection=broken, device=CPU)
+    assert not out.finite().any()
+
+
 def test_shrinkage_is_the_gradient_of_the_squared_norm_and_counts_in_the_selection():
     """In the loss it does to an unclipped Adam what coupled weight decay of twice its size does."""
     work = tasks(2, held=0)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dope.data import OperatorData, interpolate
+from dope.data import DataError, OperatorData, interpolate
 from dope.nuisances.observations import observation_tensors
 from dope.nuisances.plan import Plan, SideBySide
 from dope.operators import FieldNet, Operator
@@ -30,9 +30,13 @@ def fit_solution(
     progress: Progress = no_progress,
 ) -> Ensemble:
     """One network for every fold and repeat of the plan."""
-    tensors = observation_tensors(data)
+    tensors, tasks = observation_tensors(data), plan.tasks("solution")
+    if any(data.counts[t.train].sum() == 0 for t in tasks):
+        raise DataError(
+            f"{int((data.counts > 0).sum())} of {len(data)} units have observations, and those that one of the "
+            "networks learns from have none: use fewer folds, or leave out units without observations."
+        )
     values = torch.as_tensor(data.values, dtype=torch.float32)
-    tasks = plan.tasks("solution")
 
     def seen(task: Task) -> Tensor:
         part = values[task.train]

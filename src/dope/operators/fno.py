@@ -19,15 +19,13 @@ class FNO(Operator):
     Parameters
     ----------
     width : hidden channels.
-    modes : kept frequencies per axis, exactly as many as asked for; by default 12 in 1-D and 8 else, at most half
-        the nodes.
+    modes : kept frequencies per axis, exactly as many as asked for; by default 12 in 1-D and 8 else, at most a quarter
+        of the nodes: sparse points do not tell more.
     layers : Fourier layers.
     signed : in 2-D and 3-D, centre the frequencies of all axes but the last at zero instead of keeping 0, 1, ...
         only.
     period : length after which the waves repeat, in lengths of the domain, along axes that are not periodic
         themselves. With 1 the ends of the domain are neighbours, as in a plain FNO without padding.
-    init : "scaled" keeps the size of the signal through the layers (standard deviation 1/sqrt(fan in)), so that a few
-        steps already move the field; "torch" is torch's own default, which shrinks it layer by layer.
     """
 
     width: int = 32
@@ -48,7 +46,7 @@ class FNO(Operator):
         """The number of modes kept along each axis of `grid`."""
         if self.modes is None:
             most = 12 if grid.ndim == 1 else 8
-            return tuple(max(1, min(most, n // 2)) for n in grid.shape)
+            return tuple(max(1, min(most, n // 4)) for n in grid.shape)
         modes = (self.modes,) * grid.ndim if isinstance(self.modes, int) else tuple(self.modes)
         if len(modes) != grid.ndim:
             raise DataError(f"FNO: {len(modes)} numbers of modes for a grid of {grid.ndim} dimension(s).")
@@ -61,11 +59,7 @@ class FNO(Operator):
     def core(self, grid: Grid, channels: int) -> nn.Module:
         if grid.ndim > 3:
             raise DataError(f"FNO works in 1, 2 and 3 dimensions, the grid has {grid.ndim}.")
-        core = _FNOCore(grid, channels, self.width, self.kept(grid), self.layers, self.signed, self.period)
-        if self.init == "scaled":
-            for layer in (core.lift, *core.pointwise, core.hidden):
-                nn.init.normal_(layer.weight, std=layer.in_features**-0.5)
-        return core
+        return _FNOCore(grid, channels, self.width, self.kept(grid), self.layers, self.signed, self.period)
 
 
 class _FNOCore(nn.Module):

@@ -69,6 +69,7 @@ class Row:
     seconds: float
     seed: int
     code: str
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def _block(cells: Sequence[Cell], code: str) -> list[list[Row] | Failure]:
     estimated = _units(cells[0])
     total = protocol.train_units + protocol.validation_units + estimated
     draws = [world.sample(total, part[0]) for world, part in zip(worlds, parts, strict=True)]
-    operator = protocol.operator(study.backbone)
+    operator = protocol.operator(study.backbone, worlds[0].grid.ndim)
     weights = operator if protocol.weights_like_operator else None
     if study.simulator is not None:
         operator = frozen_operator(study.simulator(), protocol, study.backbone, device)
@@ -209,6 +210,7 @@ def _rows(
     else:
         cases = [case]
     config = config_of(study, protocol)
+    device = torch.cuda.get_device_name(cell.device) if cell.device.startswith("cuda") else cell.device
     out = []
     for part in cases:
         (setting, *_) = part.settings
@@ -226,6 +228,7 @@ def _rows(
                 truth_se=truths[a.functional].se,
                 seed=seed,
                 code=code,
+                device=device,
                 **asdict(a),
             )
             for a in _KINDS[study.kind](part, study.estimators)

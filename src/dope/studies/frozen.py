@@ -18,7 +18,11 @@ _SEED = 1  # of the one operator that all repeats share, as a simulator's users 
 def frozen_operator(world: World, protocol: Protocol, backbone: str, device: str) -> Pretrained:
     """The operator that full, noise-free solutions of `world` teach; trained once a process."""
     world = protocol.apply(world, 0)
-    operator, units, recipe = protocol.operator(backbone), protocol.simulator_units, protocol.simulator_recipe
+    operator, units, recipe = (
+        protocol.operator(backbone, world.grid.ndim),
+        protocol.simulator_units,
+        protocol.simulator_recipe,
+    )
     return _trained(world, operator, units, recipe, str(resolve_device(device)))
 
 

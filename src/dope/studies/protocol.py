@@ -27,6 +27,7 @@ class Protocol:
     recipe : how networks are trained. With `validation` the state that is best on held-out units is kept, without it
         (0) the last one; `riesz_penalty` is the penalty on the weights.
     fno, deeponet : the solution operator of each backbone.
+    modes : kept frequencies of the FNO in 1-D and in 2-D, where they are not its own.
     weights_like_operator : the weights' networks have the operator's architecture instead of a small one of their own.
     train_units, validation_units : units besides the n, on which one network learns and is selected, in place of
         cross-fitting; 0 for cross-fitting.
@@ -49,6 +50,7 @@ class Protocol:
     recipe: Recipe = field(default_factory=Recipe)
     fno: FNO = field(default_factory=FNO)
     deeponet: DeepONet = field(default_factory=DeepONet)
+    modes: tuple[int, int] | None = None
     weights_like_operator: bool = False
     train_units: int = 0
     validation_units: int = 0
@@ -77,8 +79,10 @@ class Protocol:
         if self.train_units and self.folds * self.splits > 1:
             raise DataError("Protocol: train_units take the place of cross-fitting: use folds=1 and splits=1.")
 
-    def operator(self, backbone: str) -> Operator:
-        return {"fno": self.fno, "deeponet": self.deeponet}[backbone]
+    def operator(self, backbone: str, ndim: int) -> Operator:
+        if backbone == "deeponet":
+            return self.deeponet
+        return self.fno if self.modes is None else replace(self.fno, modes=self.modes[ndim - 1])
 
     def apply(self, world: World, seed: int) -> World:
         """The world as this protocol observes it; `seed` is that of a fresh truth pool."""
@@ -125,7 +129,8 @@ _PAPER = Protocol(
         riesz_penalty=0.1,
         rescale=False,
     ),
-    fno=FNO(period=1, init="torch"),
+    fno=FNO(period=1, signed=False),
+    modes=(12, 8),
     deeponet=DeepONet(branch="pooled"),
     weights_like_operator=True,
     interval="normal",

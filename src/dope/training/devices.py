@@ -15,9 +15,12 @@ def resolve_device(device: str | torch.device) -> torch.device:
     if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return torch.device(device)
-    except RuntimeError as error:
+        chosen = torch.device(device)
+    except (RuntimeError, TypeError) as error:
         raise DataError(f"device {device!r} is not known to torch: {error}") from None
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise DataError(f"device {device!r}: torch finds no CUDA device here: use device='cpu' or 'auto'.")
+    return chosen
 
 
 @contextmanager

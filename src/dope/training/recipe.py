@@ -33,7 +33,7 @@ class Recipe:
     batch: int = 8
     rate: float = 2e-3
     schedule: str = "one-cycle"
-    weight_decay: float = 1e-4
+    weight_decay: float = 1e-3
     clip: float | None = 1.0
     validation: float = 0.2
     standardise: bool = True

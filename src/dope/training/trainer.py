@@ -170,11 +170,13 @@ def _train_group(
             best_value = torch.where(better, value, best_value)
             with torch.no_grad():
                 for k, leaf in parameters.items():
-                    best[k] = torch.where(better.view(-1, *[1] * (leaf.dim() - 1)), leaf, best[k])
+                    best[k] = torch.where(_each(better, leaf), leaf, best[k])
         if (step + 1) % 10 == 0 or last:
             tick(step + 1)
 
-    final = best if held_out else {k: v.detach() for k, v in parameters.items()}
+    final = {k: v.detach() for k, v in parameters.items()}
+    if held_out:  # a network whose held-out loss was never finite has no best state, and must not pass for untrained
+        final = {k: torch.where(_each(best_value.isfinite(), v), v, torch.nan) for k, v in best.items()}
     return Ensemble(ensemble.module, final, ensemble.buffers, ensemble.stackable)
 
 
@@ -250,7 +252,12 @@ def _clipped(gradients: Sequence[Tensor], clip: float | None) -> Sequence[Tensor
     if clip is None:
         return gradients
     factor = (clip / (_squares(gradients).sqrt() + 1e-6)).clamp(max=1.0)
-    return [g * factor.view(-1, *[1] * (g.dim() - 1)) for g in gradients]
+    return [g * _each(factor, g) for g in gradients]
+
+
+def _each(value: Tensor, like: Tensor) -> Tensor:
+    """One number a network `(M,)`, shaped to go with a tensor `(M, ...)`."""
+    return value.view(-1, *[1] * (like.dim() - 1))
 
 
 def _squares(parts: Sequence[Tensor]) -> Tensor:
