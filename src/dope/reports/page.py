@@ -8,14 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from dope.data import DataError
-from dope.inference import Estimate
-from dope.reports import sections
+from dope.inference import Estimate, Regression
+from dope.reports import sections, tables
 from dope.reports.content import Content, gather
+from dope.reports.dependence import dependence
 from dope.reports.document import document, writable
+from dope.reports.origin import origin
 from dope.reports.words import listed
 
 _SECTIONS = (sections.asked, sections.answer, sections.trust, sections.fields, sections.weights, sections.scores,
-             sections.made, sections.data)  # fmt: skip
+             dependence, origin, sections.made, tables.data)  # fmt: skip
 
 
 def report(
@@ -24,6 +26,7 @@ def report(
     *,
     title: str | None = None,
     truth: Mapping[str, float] | None = None,
+    second_stage: Regression | Mapping[str, Regression] | None = None,
 ) -> Path:
     """Write an estimate as one self-contained HTML page, to read on a screen, a phone or paper.
 
@@ -33,6 +36,7 @@ def report(
     path : the file; its folder is made where there is none.
     title : of the page; the functionals' names unless given.
     truth : known true values by functional, shown beside the estimates.
+    second_stage : what `est.regress(...)` gives for labels or one number, drawn under its heading; several by heading.
 
     Returns the path.
     """
@@ -40,7 +44,7 @@ def report(
         raise DataError(f"report needs an estimate, got {type(estimate).__name__}: pass what fit.estimate(...) gives.")
     known = _truth(truth or {}, estimate.names)
     file = writable(path)
-    content = gather(estimate, known)
+    content = gather(estimate, known, _stages(second_stage))
     file.write_text(_page(content, title), encoding="utf-8")
     return file
 
@@ -56,6 +60,16 @@ def _truth(truth: Mapping[str, float], names: tuple[str, ...]) -> dict[str, floa
     if not np.isfinite(list(known.values())).all():
         raise DataError("truth maps names to finite numbers.")
     return known
+
+
+def _stages(given: Regression | Mapping[str, Regression] | None) -> Mapping[str, Regression]:
+    stages = given if isinstance(given, Mapping) else {} if given is None else {"second stage": given}
+    for title, found in stages.items():
+        if not isinstance(found, Regression) or found.basis is None or len(found.basis.columns) > 1:
+            raise DataError(
+                f"second_stage {title!r}: pass what est.regress(...) gives for labels or one number, without a learner."
+            )
+    return stages
 
 
 def _page(content: Content, title: str | None) -> str:
