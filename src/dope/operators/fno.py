@@ -32,13 +32,10 @@ class FNO(Operator):
     modes: int | tuple[int, ...] | None = None
     layers: int = 3
     signed: bool = False
-    period: float = 1.25
-    init: str = "scaled"
+    period: float = 1.1
 
     def __post_init__(self) -> None:
         whole("FNO", width=self.width, layers=self.layers)
-        if self.init not in ("scaled", "torch"):
-            raise DataError(f"FNO: init must be 'scaled' or 'torch', got {self.init!r}.")
         if not self.period >= 1:
             raise DataError(f"FNO: period must be at least 1, got {self.period}.")
 
