@@ -135,10 +135,10 @@ def numbers(folder: str | Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 @lru_cache(maxsize=1)
 def code_version() -> str:
-    """The version of the library and a hash of its source, so that rows of changed code can be told apart."""
+    """The version of the library, a hash of its source, so that rows of changed code can be told apart, and torch's."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         digest.update(file.relative_to(root).as_posix().encode())
         digest.update(file.read_bytes())
-    return f"{version('dope')}+{digest.hexdigest()[:10]}"
+    return f"dope {version('dope')}+{digest.hexdigest()[:10]}, torch {version('torch')}"
