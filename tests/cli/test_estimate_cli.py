@@ -232,6 +232,17 @@ def test_a_wrong_file_is_one_message_with_its_rows_and_code_2_and_nothing_is_wri
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
+def test_advice_is_in_words_of_the_command_line(tmp_path, capsys):
+    (tmp_path / "data.csv").write_text(TABLE.replace("DV", "RESPONSE"), encoding="utf-8")
+    assert main(["init", "data.csv"]) == 2
+    assert "Name the column: --value NAME." in capsys.readouterr().err
+    assert main(["init", "data.csv", "--value", "RESPONSE"]) == 0
+    assert tomllib.loads((tmp_path / "STUDY.toml").read_text("utf-8"))["data"]["value"] == "RESPONSE"
+    adpc(profiles()).to_csv("adpc.csv", index=False)
+    assert main(["estimate", "adpc.csv"]) == 2
+    assert "Choose it with --where PARAMCD=MET." in capsys.readouterr().err
+
+
 def test_the_table_that_the_wrong_ones_are_made_of_is_right(tmp_path):
     (tmp_path / "data.csv").write_text(TABLE, encoding="utf-8")
     assert main(["init", "data.csv"]) == 0

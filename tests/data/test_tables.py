@@ -122,6 +122,14 @@ def test_commented_rows_are_left_out(write):
     assert [(d.why, d.rows) for d in reading.dropped] == [("commented out (C)", (3,))]
 
 
+def test_rows_that_begin_with_a_hash_are_listed_and_remarks_are_not(write):
+    text = "ID,TIME,AMT,DV\n1,0,10,.\n#1,1,.,99\n# the assay failed, said the laboratory\n1,2,.,5\n2,0,10,.\n2,1,.,3\n"
+    data, reading = read_table(write(text))
+    assert data.values.tolist() == [[5], [3]]
+    assert [(d.why, d.rows) for d in reading.dropped] == [("begin with #", (3,))]
+    assert reading.rows == 5  # two doses, two observations, and the one that is switched off
+
+
 def test_lines_before_the_names_may_be_comments(write):
     data, _ = read_table(write("TABLE NO.  1\n ID TIME AMT DV\n 1 0 10 0\n 1 1 0 5\n 2 0 10 0\n 2 1 0 3\n", "t.tab"))
     assert data.values.tolist() == [[5], [3]]
@@ -214,6 +222,25 @@ def test_a_dose_beside_the_samples_is_given_at_time_zero():
     assert reading.channels == ("Dose",)
     assert reading.doses == 0
     assert reading.aside == {"Wt": "not among the covariates asked for"}
+
+
+@pytest.mark.parametrize(
+    ("dose", "message"),
+    [
+        ({"RATE": 10.0}, "row 0: RATE is positive but the amount is 0.*for ever, SS = 1"),
+        ({"AMT": 5, "ADDL": 1e9, "II": 1}, "row 0: ADDL asks for 1e\\+09 further doses"),
+        ({"AMT": 5, "ADDL": 2.5, "II": 1}, "row 0: ADDL is 2.5"),
+        ({"AMT": 5, "ADDL": 2}, "row 0: ADDL asks for further doses, but II"),
+        ({"AMT": 5, "SS": 2, "II": 1}, "row 0: SS is 2: 0 and 1 are understood"),
+        ({"AMT": 5, "SS": 1}, "row 0: SS = 1 needs the interval II"),
+        ({"AMT": 5, "RATE": -3}, "row 0: RATE is -3: a rate cannot be negative"),
+    ],
+)
+def test_regimens_that_make_no_sense_are_refused_by_their_rows(dose, message):
+    first = {"ID": 1, "TIME": 0.0, "EVID": 1, "AMT": 0, "RATE": 0, "ADDL": 0, "II": 0, "SS": 0, "DV": np.nan} | dose
+    last = dict.fromkeys(first, 0) | {"ID": 1, "TIME": 5.0, "DV": 2.0}
+    with pytest.raises(DataError, match=message):
+        read_table(pd.DataFrame([first, last]))
 
 
 # ---- covariates ---------------------------------------------------------------------------------------
@@ -374,6 +401,47 @@ def test_glucose_in_two_units_is_refused():
     mixed = pd.concat([sensor(), sensor(1 / 18, patients=1).assign(id="q")])
     with pytest.raises(DataError, match=r"of subject q \(median 7.*looks like mmol/L.*1 mmol/L is 18 mg/dL"):
         read_table(mixed)
+
+
+def test_glucose_that_changes_its_unit_on_the_way_is_refused_by_its_rows():
+    table = sensor(patients=1, days=4).reset_index(drop=True)
+    table.loc[72:, "gl"] /= 18
+    with pytest.raises(DataError, match=r"rows 72, 73, .*gl of subject p0 looks like mmol/L there, and like mg/dL"):
+        read_table(table)
+
+
+def test_glucose_is_in_the_unit_that_its_header_says_or_is_refused():
+    assert read_table(sensor(1 / 18).rename(columns={"gl": "gl (mmol/l)"}))[1].measured_in["value"] == "mmol/L"
+    with pytest.raises(DataError, match=r"said to be in mmol/L, but its median of 1\d\d looks like mg/dL"):
+        read_table(sensor().rename(columns={"gl": "gl (mmol/L)"}))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"id": "PatientId", "time": "Timestamp (YYYY-MM-DDThh:mm:ss)", "gl": "Glucose Value (mg/dL)"},
+        {"id": "PtID", "time": "DeviceDtTm", "gl": "Sensor Glucose (mg/dL)"},
+        {"id": "ID", "time": "Device Timestamp", "gl": "Historic Glucose mg/dL"},
+    ],
+)
+def test_the_names_that_sensors_write_are_understood(names):
+    _, reading = read_table(sensor().rename(columns=names))
+    assert (reading.kind, reading.units, reading.measured_in["value"]) == ("CGM", 6, "mg/dL")
+
+
+def test_timestamps_keep_the_clock_on_the_wall_whatever_their_offset():
+    plain, stamped = sensor(days=1, patients=1), sensor(days=1, patients=1)
+    stamped["time"] += ["+01:00"] * 12 + ["+02:00"] * 12  # summer time began
+    want, got = read_table(plain)[0], read_table(stamped)[0]
+    np.testing.assert_array_equal(got.points, want.points)
+    assert got.ids.tolist() == want.ids.tolist()
+
+
+def test_a_sensor_beyond_its_range_is_refused_with_what_to_write():
+    table = sensor(patients=1).astype({"gl": object}).reset_index(drop=True)
+    table.loc[5, "gl"] = "HIGH"
+    with pytest.raises(DataError, match=r"row 5: gl is 'HIGH', not a number.*write the value, e\.g\. 400"):
+        read_table(table)
 
 
 # ---- any other table ----------------------------------------------------------------------------------

@@ -74,10 +74,60 @@ def test_two_dims_make_a_plane_whatever_their_order():
     np.testing.assert_allclose(data.stencil(data.inputs[:, 0].astype(float)), data.values, rtol=1e-6)
 
 
-def test_dates_become_hours():
+def test_dates_become_hours_and_are_said_to_be():
     ds = gridded().assign_coords(time=np.datetime64("2024-01-01T12") + np.arange(T) * np.timedelta64(30, "m"))
-    data = OperatorData.from_xarray(ds)
+    data, reading = read_xarray(ds)
     assert data.grid.same_as(Grid.uniform(0, 12, T))
+    assert reading.measured_in["time"] == "h"
+
+
+def test_dates_of_points_are_counted_from_the_beginning_of_the_axis():
+    start = np.datetime64("2024-01-01T00")
+    ds = gridded().drop_vars("values").assign_coords(time=start + np.arange(T) * np.timedelta64(1, "h"))
+    ds["y"] = (("site", "k"), np.ones((N, 2)))
+    ds["when"] = (("site", "k"), np.tile(start + np.array([3, 7]) * np.timedelta64(1, "h"), (N, 1)))
+    data = OperatorData.from_xarray(ds, values="y", points=["when"], unit="site")
+    np.testing.assert_array_equal(data.points[..., 0], np.tile([3, 7], (N, 1)))
+
+
+def test_an_axis_that_falls_is_turned_round():
+    ds = gridded()
+    want, got = OperatorData.from_xarray(ds), OperatorData.from_xarray(ds.isel(time=slice(None, None, -1)))
+    np.testing.assert_array_equal(got.inputs, want.inputs)
+    np.testing.assert_array_equal(got.points, want.points)
+    np.testing.assert_array_equal(got.values, want.values)
+
+
+def stations():
+    """A field over latitude (falling, as in many stores) and longitude, and three places where it was observed."""
+    lat, lon = np.linspace(60, 50, 6), np.linspace(0, 3, 4)
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(2, N))
+    field = a[:, None, None] * lat[:, None] + b[:, None, None] * lon
+    where = np.array([51.0, 54, 59]), np.array([0.5, 2.5, 1])
+    return xr.Dataset(
+        {"t2m": (("member", "lat", "lon"), field),
+         "obs": (("member", "station"), np.outer(a, where[0]) + np.outer(b, where[1]))},
+        coords={"lat": lat, "lon": lon, "station_lon": ("station", where[1]), "station_lat": ("station", where[0])},
+    )  # fmt: skip
+
+
+def test_places_that_all_units_share_are_found_and_go_with_the_axis_of_their_name():
+    data, reading = read_xarray(stations(), values="obs")
+    assert reading.columns["points"] == "station_lat, station_lon"
+    # the field is linear in both coordinates: interpolating it at the places gives the observations
+    predicted = data.stencil(data.inputs[:, 0].astype(float))
+    np.testing.assert_allclose(predicted, data.values, rtol=1e-5)  # float32 inputs
+
+
+def test_labels_tell_the_dim_of_units_wherever_it_stands():
+    ds = gridded().transpose("time", "site")
+    np.testing.assert_array_equal(OperatorData.from_xarray(ds).inputs, OperatorData.from_xarray(gridded()).inputs)
+    with pytest.raises(DataError, match=r"coordinates of 'site' are 'w' and the like.*unit="):
+        read_xarray(gridded(), unit="time")
+    ds = gridded().assign_coords(time=np.r_[0.0, 0, np.arange(2, T)])
+    with pytest.raises(DataError, match=r"'time' must increase, but number 1 \(0\) does not exceed number 0"):
+        read_xarray(ds)
 
 
 @pytest.mark.parametrize("suffix", [".nc", ".zarr"])

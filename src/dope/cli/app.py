@@ -46,7 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         if not _of_the_user(error):
             raise
-        print(f"dope: {error}", file=sys.stderr)
+        from dope.cli.errors import say
+
+        say(error)
         return _USAGE
     return 0
 

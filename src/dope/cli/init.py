@@ -28,6 +28,9 @@ def init(
     /,
     *,
     output: Annotated[Path, Parameter(alias="-o")] = Path("STUDY.toml"),
+    id: str | None = None,
+    time: str | None = None,
+    value: str | None = None,
     where: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     occasion: str | None = None,
     period: float | None = None,
@@ -42,6 +45,12 @@ def init(
         The file: CSV, Parquet, SAS transport, HDF5, npz, NetCDF, Zarr.
     output
         The file to write.
+    id
+        The column of subjects, where its name is not understood.
+    time
+        The column of times.
+    value
+        The column (or variable) of observations.
     where
         Which observations: COLUMN=VALUE. May be given several times.
     occasion
@@ -64,10 +73,13 @@ def init(
         raise DataError(f"{output.parent} is no folder: make it first, or choose another name with -o.")
     chosen, remark = dict(_pairs(where) or {}), ""
     if not chosen and studies.is_table(data):
-        chosen, remark = _main_kind(data, encoding)
+        chosen, remark = _main_kind(data, encoding, {"id": id, "time": time, "value": value})
     asked = studies.Study(
-        data=studies.Data(file=str(data), where=chosen, occasion=occasion, period=period, encoding=encoding)
-    )
+        data=studies.Data(
+            file=str(data), id=id, time=time, value=value, where=chosen, occasion=occasion, period=period,
+            encoding=encoding,
+        )
+    )  # fmt: skip
     found, reading = studies.load(asked)
     text = "\n".join(_lines(asked, found, reading, remark, output)) + "\n"
     output.write_text(text, encoding="utf-8")
@@ -76,11 +88,11 @@ def init(
     out.print(f"Wrote {output}. Look at it, then: dope estimate {output}", markup=False, soft_wrap=True)
 
 
-def _main_kind(data: Path, encoding: str) -> tuple[dict[str, str], str]:
+def _main_kind(data: Path, encoding: str, named: Mapping[str, str | None]) -> tuple[dict[str, str], str]:
     """Of several analytes the one that was measured most often."""
     from dope.data.tables import kinds
 
-    several = kinds(data, encoding)
+    several = kinds(data, encoding, {role: name for role, name in named.items() if name is not None})
     if several is None:
         return {}, ""
     column, counts = several

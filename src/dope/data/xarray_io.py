@@ -59,6 +59,8 @@ def read_xarray(
     dims = _grid_dims(ds, observed, unit, beside)
     if not dims:
         raise DataError(f"{source}: there is no dim with coordinates beside the dim of units, so there is no grid.")
+    ds = _increasing(ds, dims)
+    observed = ds[values]
     made = grid or _grid(ds, dims, source)
     if made.shape != tuple(ds.sizes[d] for d in dims):
         raise DataError(f"{source}: the grid has shape {made.shape}, the dims {dims} have other sizes.")
@@ -78,12 +80,14 @@ def read_xarray(
         groups=None if groups is None else ds[_there(ds, groups, source)].values,
         ids=ids,
     )
-    said = {"value": observed.attrs.get("units")} | {d: ds[d].attrs.get("units") for d in dims if d in ds.coords}
+    said = {"value": observed.attrs.get("units")} | {d: _unit_of(ds[d]) for d in dims if d in ds.coords}
     said |= {name: ds[name].attrs.get("units") for name in names}
     reading = Reading(
         source=source,
         kind="xarray",
-        columns={"value": values, "unit": unit, "grid": ", ".join(dims)} | ({"groups": groups} if groups else {}),
+        columns={"value": values, "unit": unit, "grid": ", ".join(dims)}
+        | ({"points": ", ".join(beside)} if beside else {})
+        | ({"groups": groups} if groups else {}),
         measured_in={what: str(u) for what, u in said.items() if u},
         rows=0,
         subjects=n if data.groups is None else len(np.unique(data.groups)),
@@ -105,6 +109,8 @@ def _opened(path: Path) -> xr.Dataset:
         raise DataError(f"{path}: reading NetCDF and Zarr needs xarray: pip install 'dope[xarray]'.") from None
     if not path.exists():
         raise DataError(f"{path}: there is no such file.")
+    if path.is_file() and path.stat().st_size == 0:
+        raise DataError(f"{path} is empty (0 bytes).")
     try:
         return xr.open_zarr(path) if path.suffix == ".zarr" or path.is_dir() else xr.open_dataset(path)
     except ImportError as error:
@@ -139,14 +145,29 @@ def _unit_dim(ds: xr.Dataset, unit: str | None, values: str, source: str) -> str
     dims = [str(d) for d in ds[values].dims]
     if not dims:
         raise DataError(f"{source}: {values} is a single number: observations have a dim of units.")
-    return next((d for d in dims if d.lower() in _UNITS), dims[0])
+    named = [d for d in dims if d in ds.coords and ds[d].dtype.kind not in "iufmM"]  # labels are no grid
+    return next((d for d in dims if d.lower() in _UNITS), [*named, *dims][0])
 
 
 def _points(ds: xr.Dataset, points: Sequence[str] | None, observed: Any, unit: str, source: str) -> list[str]:
-    """Variables that say where values were taken: those given, else coordinates over the two dims of the values."""
+    """Variables that say where values were taken: those given, else coordinates over the two dims of the values, or
+    over the dim that counts them where all units were observed at the same places."""
     if points is not None:
         return [_there(ds, p, source) for p in ([points] if isinstance(points, str) else points)]
-    return [str(c) for c in observed.coords if ds[c].dims == observed.dims and observed.ndim == 2]
+    if observed.ndim != 2:
+        return []
+    (count,) = (d for d in observed.dims if d != unit)
+    numbers = [str(c) for c in observed.coords if c not in observed.dims and ds[c].dtype.kind in "iufmM"]
+    found = [c for c in numbers if set(ds[c].dims) == set(observed.dims)]
+    if not found and count not in ds.coords:
+        found = [c for c in numbers if ds[c].dims == (count,)]
+    return _as_dims(found, [str(d) for d in ds.dims if d not in observed.dims and d in ds.coords])
+
+
+def _as_dims(points: list[str], dims: list[str]) -> list[str]:
+    """Points in the order of the grid's dims, where each carries the name of one: station_lon goes with lon."""
+    order = [[p for p in points if d.lower() in p.lower()] for d in dims]
+    return [found[0] for found in order] if all(len(found) == 1 for found in order) and order else points
 
 
 def _grid_dims(ds: xr.Dataset, observed: Any, unit: str, beside: list[str]) -> tuple[str, ...]:
@@ -161,11 +182,37 @@ def _grid(ds: xr.Dataset, dims: tuple[str, ...], source: str) -> Grid:
     return Grid.product(*axes) if len(axes) > 1 else axes[0]
 
 
+def _increasing(ds: xr.Dataset, dims: tuple[str, ...]) -> xr.Dataset:
+    """Axes that fall from end to end, as latitudes often do, turned round."""
+    for dim in dims:
+        if dim in ds.coords and ds[dim].dtype.kind in "iufmM" and len(ds[dim]) > 1:
+            x = _numbers(ds[dim].values)
+            if (np.diff(x) < 0).all():
+                ds = ds.isel({dim: slice(None, None, -1)})
+    return ds
+
+
+def _unit_of(coordinate: Any) -> str | None:
+    """What a coordinate is measured in: dates and durations are read in hours."""
+    return "h" if coordinate.dtype.kind in "mM" else coordinate.attrs.get("units")
+
+
 def _axis(ds: xr.Dataset, dim: str, source: str) -> Grid:
     if dim not in ds.coords:
         raise DataError(f"{source}: the dim {dim!r} has no coordinates: assign them, or pass grid=.")
+    if ds[dim].dtype.kind not in "iufmM":
+        raise DataError(
+            f"{source}: the coordinates of {dim!r} are {str(ds[dim].values[0])!r} and the like, not numbers or dates: "
+            'is it the dim of units? Then pass unit="...".'
+        )
     x = _numbers(ds[dim].values)
     steps = np.diff(x)
+    if not (np.isfinite(x).all() and (steps > 0).all()):
+        at = int(np.argmin(np.isfinite(x[1:]) & (steps > 0))) + 1
+        raise DataError(
+            f"{source}: the coordinates of {dim!r} must increase, but number {at} ({x[at]:g}) does not exceed number "
+            f"{at - 1} ({x[at - 1]:g}): sort them (ds.sortby({dim!r})) and drop duplicates."
+        )
     if len(x) > 1 and (steps > 0).all() and np.allclose(steps, steps.mean(), rtol=_EVEN, atol=0):
         return Grid.uniform(x[0], x[-1], len(x))
     return Grid.nodes(x)
@@ -178,6 +225,13 @@ def _numbers(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "m":
         return np.where(np.isnat(x), np.nan, x / np.timedelta64(1, "h"))
     return x.astype(np.float64)
+
+
+def _since(places: np.ndarray, axis: Any) -> np.ndarray:
+    """Places as numbers on their axis: dates in hours since the first of the axis."""
+    if places.dtype.kind == "M":
+        places = places - axis.values[0]
+    return _numbers(places)
 
 
 def _inputs(
@@ -215,8 +269,9 @@ def _observations(
                 f"{source}: the grid has {grid.ndim} dims, points are {', '.join(beside)}: one for each dim."
             )
         count = next(d for d in observed.dims if d != unit)
-        at = [_numbers(ds[p].transpose(unit, count).values) for p in beside]
-        return np.stack(at, axis=-1), observed.transpose(unit, count).values
+        places = [ds[p].broadcast_like(observed).transpose(unit, count).values for p in beside]
+        at = np.stack([_since(p, ds[d]) for p, d in zip(places, dims, strict=True)], axis=-1)
+        return at, observed.transpose(unit, count).values
     y = observed.transpose(unit, *dims).values.reshape(ds.sizes[unit], -1)
     nodes = grid.points.reshape(-1, grid.ndim)
     seen = np.isfinite(y)

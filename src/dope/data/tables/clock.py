@@ -14,6 +14,7 @@ _DATE = re.compile(
     r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2}[- ]?[A-Za-z]{3}[- ]?\d{2,4})"
 )
 _CLOCK = re.compile(r"^\s*\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*([AaPp][Mm])?\s*$")
+_OFFSET = re.compile(r"(?<=[\d.])\s*(Z|[+-]\d{2}(:?\d{2})?)$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +59,11 @@ def _no_dates(table: Table, name: str, rows: np.ndarray) -> DataError:
 
 
 def _parsed(table: Table, name: str, words: np.ndarray) -> np.ndarray:
+    """Hours by the clock on the wall: offsets from UTC, which change with summer time and travel, are left aside."""
     import pandas as pd
 
-    stamps = pd.to_datetime(pd.Series(np.where(words == "", None, words)), format="ISO8601", errors="coerce")
+    local = [_OFFSET.sub("", w) if ":" in w else w for w in words]
+    stamps = pd.to_datetime(pd.Series([w or None for w in local]), format="ISO8601", errors="coerce")
     bad = stamps.isna().to_numpy() & (words != "")
     if bad.any():
         raise table.error(

@@ -13,6 +13,8 @@ from dope.data.tables.names import Columns
 from dope.data.tables.reading import Dropped
 from dope.data.tables.table import Table
 
+# More further doses than this in one row are taken for a slip: no record of a patient is so long.
+_MOST_DOSES = 10_000
 # Reference times that differ by less than this are one dose: they are differences of rounded times.
 _SAME_TIME = 1e-2
 
@@ -77,7 +79,11 @@ def _durations(table: Table, columns: Columns, rows: np.ndarray, amount: np.ndar
         raise table.error(wrong, f"{name} is {speed[np.argmax(wrong)]:g}: a rate cannot be negative.")
     endless = rows & (speed > 0) & (amount == 0)
     if endless.any():
-        raise table.error(endless, f"{name} is positive but the amount is 0: write the amount that was infused.")
+        raise table.error(
+            endless,
+            f"{name} is positive but the amount is 0: write the amount that was infused. (An infusion that has gone on "
+            "for ever, SS = 1 with an amount of 0, is not understood: write out the last part of it.)",
+        )
     if modelled.any():
         notes.append(
             f"{name} is -1 or -2 for {int(modelled.sum())} doses: their rate or duration was left to a model, and they "
@@ -93,6 +99,9 @@ def _additional(table: Table, columns: Columns, rows: np.ndarray) -> tuple[np.nd
     wrong = rows & ((more < 0) | (more != np.round(more)))
     if wrong.any():
         raise table.error(wrong, f"{name} is {more[np.argmax(wrong)]:g}: write how many further doses, a whole number.")
+    if (rows & (more > _MOST_DOSES)).any():
+        many = rows & (more > _MOST_DOSES)
+        raise table.error(many, f"{name} asks for {more[np.argmax(many)]:g} further doses: correct it.")
     lost = rows & (more > 0) & ~(every > 0)
     if lost.any():
         raise table.error(lost, f"{name} asks for further doses, but II does not say how far apart: fill it in.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from dope.data.tables import observations
@@ -10,10 +11,15 @@ from dope.data.tables.names import assign
 from dope.data.tables.source import load
 
 
-def kinds(source: Any, encoding: str = "utf-8") -> tuple[str, list[tuple[str, int]]] | None:
-    """The column that tells several kinds of observations apart, and how many there are of each; else None."""
+def kinds(
+    source: Any, encoding: str = "utf-8", named: Mapping[str, str] | None = None
+) -> tuple[str, list[tuple[str, int]]] | None:
+    """The column that tells several kinds of observations apart, and how many there are of each; else None.
+
+    named : columns by role, where their names are not understood by themselves.
+    """
     table = load(source, encoding)
-    columns = assign(table.names, {}, table.source)
+    columns = assign(table.names, named or {}, table.source)
     value = columns.get("value")
     if value is None:
         return None

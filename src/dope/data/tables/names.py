@@ -13,10 +13,12 @@ from dope.data.errors import DataError
 ROLES: dict[str, tuple[str, ...]] = {
     "id": ("USUBJID", "ID", "SUBJID", "SUBJECT", "SUBJECTID", "PATIENT", "PATIENTID", "PTID", "PERSON", "UNIT"),
     "time": (
-        "TIME", "AFRLT", "TAFD", "NFRLT", "ARRLT", "NRRLT", "HOURS", "T", "TIMESTAMP", "DATETIME",
+        "TIME", "AFRLT", "TAFD", "NFRLT", "ARRLT", "NRRLT", "HOURS", "T", "TIMESTAMP", "DATETIME", "DEVICETIMESTAMP",
+        "DEVICEDTTM",
     ),
     "value": (
-        "DV", "AVAL", "CONC", "CONCENTRATION", "GL", "GLUCOSE", "SGV", "SENSORGLUCOSE", "PCSTRESN", "VALUE", "Y",
+        "DV", "AVAL", "CONC", "CONCENTRATION", "GL", "GLUCOSE", "GLUCOSEVALUE", "SENSORGLUCOSE", "HISTORICGLUCOSE",
+        "SGV", "PCSTRESN", "VALUE", "Y",
     ),
     "amount": ("AMT", "AMOUNT"),
     "rate": ("RATE",),
@@ -40,7 +42,7 @@ ROLES: dict[str, tuple[str, ...]] = {
 
 # Time since the first dose, and the same clock's time since the latest one: their difference is when that was given.
 SINCE = {"AFRLT": "ARRLT", "NFRLT": "NRRLT"}
-GLUCOSE = frozenset({"GL", "GLUCOSE", "SGV", "SENSORGLUCOSE"})
+GLUCOSE = frozenset({"GL", "GLUCOSE", "GLUCOSEVALUE", "SENSORGLUCOSE", "HISTORICGLUCOSE", "SGV"})
 CDISC = frozenset({"USUBJID", "AVAL", "AFRLT", "NFRLT", "ARRLT", "NRRLT", "PARAMCD"})
 OCCASIONS = ("OCC", "OCCASION", "APERIOD", "PERIOD", "ATPTREF", "AVISIT", "AVISITN", "VISIT", "VISITNUM")
 
@@ -70,10 +72,11 @@ def normal(name: str) -> str:
 def unit_in(name: str) -> str | None:
     """The unit that a header carries: "conc (mg/L)"."""
     found = _UNIT.search(name)
-    return found[1].strip() if found else None
+    return (found[1] or found[2] or "").strip() if found else None
 
 
-_UNIT = re.compile(r"\s*[(\[]([^()\[\]]*)[)\]]\s*$")
+# in brackets; of glucose also without
+_UNIT = re.compile(r"\s*[(\[]([^()\[\]]*)[)\]]\s*$|[\s_](mg/dL|mmol/L)\s*$", re.IGNORECASE)
 
 
 def is_covariate(name: str) -> bool:

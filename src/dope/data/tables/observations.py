@@ -23,6 +23,9 @@ KINDS = ("analyte", "compartment")
 # Units of measurement differ by thousands; subjects of one study seldom by this, with nobody between.
 _APART = 300.0
 
+# What sensors write beyond their range.
+_ENDS = " A sensor's HIGH and LOW are its ends: write the value, e.g. 400 and 40 mg/dL."
+
 OBSERVATION, DOSE, OTHER, RESET = 0, 1, 2, 3
 
 
@@ -36,7 +39,7 @@ class Rows:
 
 def without_comments(table: Table, columns: Columns) -> tuple[Table, list[Dropped]]:
     """The table without rows that are commented out or flagged as excluded."""
-    dropped = []
+    dropped = [Dropped("begin with #", table.switched_off, table.row)] if table.switched_off else []
     keep = np.ones(len(table), bool)
     for role, why in (("comment", "commented out"), ("excluded", "flagged as excluded")):
         name = columns.get(role)
@@ -201,7 +204,8 @@ def values(
         raise table.error(
             wrong,
             f"{name} is {words[np.argmax(wrong)]!r}, not a number: correct it, write '.' for a value that is missing, "
-            "and '<0.5' or BLQ for one below the limit.",
+            "and '<0.5' or BLQ for one below the limit."
+            + (_ENDS if words[np.argmax(wrong)].upper() in ("HIGH", "LOW", "HI", "LO") else ""),
         )
     y = np.where(bad, np.nan, y)
     flag = columns.get("blq")

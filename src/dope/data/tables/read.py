@@ -71,7 +71,7 @@ def read_table(
     if outside not in ("error", "drop"):
         raise DataError(f"outside must be 'error' or 'drop', got {outside!r}.")
     table = load(source, encoding)
-    rows = len(table)
+    rows = len(table) + len(table.switched_off)
     places = [time] if isinstance(time, str) else list(time or ())
     roles = _roles(table, dict(columns or {}), id, places, value, covariates, time_varying)
     places = [roles["time"], *(exactly(name, table.names, table.source) for name in places[1:])]
@@ -281,10 +281,8 @@ def _measured_in(
     """The units of value, time and dose, and what was guessed."""
     value, notes = observations.unit_of(table, roles, "value unit", "value", rows), []
     if kind == "CGM":
-        looks = glucose.unit(table, roles, rows, y)
-        if value is None:
-            notes.append(f"glucose is taken to be in {looks}, because its median is {np.median(y[rows]):.3g}.")
-        value = value or looks
+        value, guessed = glucose.unit(table, roles, rows, y, value)
+        notes += [guessed] if guessed else []
     amount = "amount" if roles.get("amount") else "dose"
     dose = observations.unit_of(table, roles, "dose unit", amount, doses if doses.any() else rows)
     time = "h" if units.dated else observations.unit_of(table, roles, "time unit", "time", rows)

@@ -128,12 +128,12 @@ def _text(path: Path, encoding: str) -> Table:
     import pandas as pd
 
     text = _decoded(path, encoding)
-    names, rows, lines, header = _rows(text, path)
+    names, rows, lines, header, off = _rows(text, path)
     if not rows:
         raise DataError(f"{path}, line {header}: there are names but no rows below them: the file holds no data.")
     frame = pd.DataFrame(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)), dtype=object)
     comma = "," not in text.split("\n", header)[header - 1] and _has_decimal_commas(rows)
-    return Table(str(path), frame, np.array(lines), "line", f"line {header}", comma)
+    return Table(str(path), frame, np.array(lines), "line", f"line {header}", comma, tuple(off))
 
 
 def _decoded(path: Path, encoding: str) -> str:
@@ -158,10 +158,12 @@ def _decoded(path: Path, encoding: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _rows(text: str, path: Path) -> tuple[list[str], list[list[str]], list[int], int]:
-    """Names, cells of every row that is no comment and not blank, their lines, and the line of the names."""
+def _rows(text: str, path: Path) -> tuple[list[str], list[list[str]], list[int], int, list[int]]:
+    """Names, cells of every row that is no comment and not blank, their lines, the line of the names, and the lines of
+    rows that begin with # but are whole otherwise: data that somebody has switched off, not a remark."""
     names: list[str] = []
     rows, lines, header = [], [], 0
+    off: list[int] = []
     delimiter, skipped = ",", 0
     body = text
     for number, line in enumerate(text.split("\n"), start=1):
@@ -180,6 +182,7 @@ def _rows(text: str, path: Path) -> tuple[list[str], list[list[str]], list[int],
             names = _names(cells, path, number)
             continue
         if cells[0].startswith("#") or cells[0].startswith("TABLE NO"):
+            off += [number] if len(cells) == len(names) > 1 and sum(map(bool, cells)) > 1 else []
             continue
         extra = cells[len(names) :]
         if len(cells) < len(names) or any(extra):
@@ -189,7 +192,7 @@ def _rows(text: str, path: Path) -> tuple[list[str], list[list[str]], list[int],
             )
         rows.append(cells[: len(names)])
         lines.append(number)
-    return names, rows, lines, header
+    return names, rows, lines, header, off
 
 
 def _is_header(line: str) -> bool:

@@ -21,7 +21,7 @@ class Table:
     """`frame` holds text or numbers under the header's names; `lines` (rows,) says where a row stands.
 
     `row` is the word for that: "line" of a text file, counted from 1 as editors do, or "row" of a frame, counted
-    from 0 as `iloc` does. `header` says where the names stand.
+    from 0 as `iloc` does. `header` says where the names stand, `switched_off` in which lines rows begin with #.
     """
 
     source: str
@@ -30,6 +30,7 @@ class Table:
     row: str
     header: str
     decimal_comma: bool = False
+    switched_off: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.frame)
