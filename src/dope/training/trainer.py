@@ -149,34 +149,34 @@ def _train_group(
             modules.append(work.make(task))
     ensemble = Ensemble.of(modules, device)
     ensemble.stackable = stackable
-    parameters = {k: v.requires_grad_() for k, v in ensemble.parameters.items()}
+    # all parameters as one row a network, which the optimiser steps at once; the networks learn by its parts
+    flat = torch.cat([v.flatten(1) for v in ensemble.parameters.values()], 1)
+    ensemble.parameters = {k: v.requires_grad_() for k, v in _parts(flat, ensemble.parameters).items()}
     feed = _Feed(work.shared, own, tasks, device)
     order = np.stack([_stream(task, recipe.batch, steps) for task in tasks], axis=1)  # (steps, M, batch)
     order = torch.as_tensor(order, device=device)
     held_out = len(tasks[0].validate) > 0
     every = max(1, round(len(tasks[0].train) / recipe.batch), steps // _CHECKS)
     best_value = torch.full((len(tasks),), torch.inf, device=device)
-    best = {k: v.detach().clone() for k, v in parameters.items()}
+    best = flat.clone()
 
-    one_step = _Step(work, ensemble, parameters, feed)
+    one_step = _Step(work, ensemble, flat, feed)
     for step in range(steps):
         one_step(order[step], recipe.rate_at(step, steps), more=steps - step)
         last = step == steps - 1
         if held_out and ((step + 1) % every == 0 or last):
-            value = _held_out_value(ensemble, parameters, selection, feed)
+            value = _held_out_value(ensemble, selection, feed)
             if work.shrinkage:
-                value = value + work.shrinkage * _squares(list(parameters.values())).detach()
+                value = value + work.shrinkage * flat.square().sum(1)
             better = value < best_value
             best_value = torch.where(better, value, best_value)
-            with torch.no_grad():
-                for k, leaf in parameters.items():
-                    best[k] = torch.where(_each(better, leaf), leaf, best[k])
+            best = torch.where(better[:, None], flat, best)
         if (step + 1) % 10 == 0 or last:
             tick(step + 1)
 
-    final = {k: v.detach() for k, v in parameters.items()}
     if held_out:  # a network whose held-out loss was never finite has no best state, and must not pass for untrained
-        final = {k: torch.where(_each(best_value.isfinite(), v), v, torch.nan) for k, v in best.items()}
+        flat = torch.where(best_value.isfinite()[:, None], best, torch.nan)
+    final = _parts(flat, ensemble.parameters)
     return Ensemble(ensemble.module, final, ensemble.buffers, ensemble.stackable)
 
 
@@ -189,13 +189,12 @@ class _Step:
 
     _FIRST, _WORTH = 3, 20  # steps before one is recorded, in which libraries settle; and how many must be left
 
-    def __init__(self, work: _Work, ensemble: Ensemble, parameters: State, feed: _Feed) -> None:
-        self.work, self.ensemble, self.parameters, self.feed = work, ensemble, parameters, feed
-        self.leaves = list(parameters.values())
+    def __init__(self, work: _Work, ensemble: Ensemble, flat: Tensor, feed: _Feed) -> None:
+        self.work, self.ensemble, self.flat, self.feed = work, ensemble, flat, feed
         recipe, self.gpu = work.recipe, work.device.type == "cuda"
         rate = torch.tensor(recipe.rate, device=work.device) if self.gpu else recipe.rate
         self.optimiser = torch.optim.Adam(
-            self.leaves, lr=rate, weight_decay=recipe.weight_decay, fused=True, capturable=self.gpu
+            [flat], lr=rate, weight_decay=recipe.weight_decay, fused=True, capturable=self.gpu
         )
         self.taken = 0
         self.recorded: torch.cuda.CUDAGraph | None = None
@@ -219,19 +218,18 @@ class _Step:
 
     def _take(self, place: Tensor) -> None:
         work = self.work
-        values = _values(self.ensemble, self.parameters, work.loss, self.feed.training(place))
-        gradients = torch.autograd.grad(values.mean(1).sum(), self.leaves)
+        values = _values(self.ensemble, work.loss, self.feed.training(place))
+        parts = torch.autograd.grad(values.mean(1).sum(), list(self.ensemble.parameters.values()))
+        gradient = torch.cat([g.flatten(1) for g in parts], 1)
         if work.shrinkage:
-            with torch.no_grad():
-                gradients = [g + 2 * work.shrinkage * leaf for g, leaf in zip(gradients, self.leaves, strict=True)]
-        for leaf, gradient in zip(self.leaves, _clipped(gradients, work.recipe.clip), strict=True):
-            # The fused step reads memory in order: a transposed gradient would go to the wrong weights.
-            leaf.grad = gradient.contiguous()
+            gradient.add_(self.flat, alpha=2 * work.shrinkage)
+        if work.recipe.clip is not None:
+            gradient.mul_((work.recipe.clip / (gradient.norm(dim=1, keepdim=True) + 1e-6)).clamp(max=1.0))
+        self.flat.grad = gradient
         self.optimiser.step()
 
     def _record(self, place: Tensor) -> None:
-        for leaf in self.leaves:
-            leaf.grad = None
+        self.flat.grad = None
         torch.cuda.empty_cache()  # the record keeps memory of its own
         self.place, graph = place.clone(), torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
@@ -239,38 +237,27 @@ class _Step:
         self.recorded = graph
 
 
-def _values(ensemble: Ensemble, parameters: State, loss: Loss, batch: Batch) -> Tensor:
+def _values(ensemble: Ensemble, loss: Loss, batch: Batch) -> Tensor:
     """Losses `(M, B)`."""
-    fields = ensemble(batch["inputs"], parameters)
+    fields = ensemble(batch["inputs"])
     count, size = fields.shape[:2]
     flat = {k: v.flatten(0, 1) for k, v in batch.items()}
     return loss(fields.flatten(0, 1), flat).view(count, size)
 
 
-def _clipped(gradients: Sequence[Tensor], clip: float | None) -> Sequence[Tensor]:
-    """Gradients scaled down, network by network, to a norm of at most `clip`."""
-    if clip is None:
-        return gradients
-    factor = (clip / (_squares(gradients).sqrt() + 1e-6)).clamp(max=1.0)
-    return [g * _each(factor, g) for g in gradients]
-
-
-def _each(value: Tensor, like: Tensor) -> Tensor:
-    """One number a network `(M,)`, shaped to go with a tensor `(M, ...)`."""
-    return value.view(-1, *[1] * (like.dim() - 1))
-
-
-def _squares(parts: Sequence[Tensor]) -> Tensor:
-    """The squared norm `(M,)` of each network's parts."""
-    return torch.stack([p.flatten(1).square().sum(1) for p in parts]).sum(0)
+def _parts(flat: Tensor, like: State) -> State:
+    """The named parts of `flat`, on its memory."""
+    sizes = [v[0].numel() for v in like.values()]
+    parts = zip(like.items(), flat.split(sizes, dim=1), strict=True)
+    return {k: part.view(v.shape) for (k, v), part in parts}
 
 
 @torch.no_grad()
-def _held_out_value(ensemble: Ensemble, parameters: State, loss: Loss, feed: _Feed) -> Tensor:
+def _held_out_value(ensemble: Ensemble, loss: Loss, feed: _Feed) -> Tensor:
     """Mean held-out loss `(M,)`."""
     total = torch.zeros(len(ensemble), device=feed.device, dtype=torch.float64)
     for place, real in feed.validation_places():
-        values = _values(ensemble, parameters, loss, feed.held_out(place))
+        values = _values(ensemble, loss, feed.held_out(place))
         total += (values * real).double().sum(1)
     return total / feed.validation_sizes
 
