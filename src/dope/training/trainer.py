@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from dope.data import DataError
+from dope.training.checkpoint import Checkpoint
 from dope.training.ensemble import Ensemble, State
 from dope.training.progress import Progress, no_progress
 from dope.training.recipe import Recipe
@@ -48,6 +50,7 @@ def train(
     device: torch.device,
     what: str = "training",
     progress: Progress = no_progress,
+    checkpoint: str | Path | None = None,
 ) -> Ensemble:
     """Train a network for each task.
 
@@ -59,6 +62,7 @@ def train(
         that order of units.
     selection : the loss by which the best state is chosen on the held-out units; `loss` unless given.
     shrinkage : times the squared norm of a network's parameters, added to its loss and to its selection.
+    checkpoint : a folder for the state of the training, from which the same call goes on after it was stopped.
 
     Networks that take the same number of steps are trained together, as many at a time as the device's memory holds;
     the others in further groups. A network whose training diverged comes back with parameters that are not finite.
@@ -72,7 +76,7 @@ def train(
             raise DataError("a network has no training unit: use fewer folds or more units.")
         groups.setdefault((count, len(task.validate) > 0), []).append(m)
     shared = {k: v.to(device) for k, v in shared.items()}
-    work = _Work(make, loss, selection or loss, shared, own or {}, tasks, recipe, shrinkage, device)
+    work = _Work(make, loss, selection or loss, shared, own or {}, tasks, recipe, shrinkage, device, what, checkpoint)
     waiting = list(groups.values())
     total, done = sum(steps), 0
     parts: list[Ensemble] = []
@@ -121,6 +125,8 @@ class _Work:
     recipe: Recipe
     shrinkage: float
     device: torch.device
+    what: str
+    checkpoint: str | Path | None
 
 
 def _most_at_once(work: _Work, members: Sequence[int]) -> int:
@@ -129,7 +135,7 @@ def _most_at_once(work: _Work, members: Sequence[int]) -> int:
     free, _ = torch.cuda.mem_get_info(work.device)
     before = torch.cuda.memory_allocated(work.device)
     torch.cuda.reset_peak_memory_stats(work.device)
-    _train_group(work, few, 1, True, lambda step: None)
+    _train_group(replace(work, checkpoint=None), few, 1, True, lambda step: None)
     each = (torch.cuda.max_memory_allocated(work.device) - before) / len(few)
     torch.cuda.empty_cache()
     return max(1, int(_MEMORY_SHARE * free / each))
@@ -161,7 +167,16 @@ def _train_group(
     best = flat.clone()
 
     one_step = _Step(work, ensemble, flat, feed)
-    for step in range(steps):
+    kept, begin = None, 0
+    if work.checkpoint is not None:
+        of_units = [part for t in tasks for part in (t.train, t.validate, t.seed)]
+        tensors = [*work.shared.values(), *(v for vs in own.values() for v in vs)]
+        kept = Checkpoint(work.checkpoint, work.what, [recipe, work.shrinkage, steps, flat, *of_units, *tensors])
+        if (state := kept.load(device)) is not None:
+            begin = one_step.resume(state)
+            best, best_value = state["best"], state["best_value"]
+            tick(begin)
+    for step in range(begin, steps):
         one_step(order[step], recipe.rate_at(step, steps), more=steps - step)
         last = step == steps - 1
         if held_out and ((step + 1) % every == 0 or last):
@@ -173,6 +188,8 @@ def _train_group(
             best = torch.where(better[:, None], flat, best)
         if (step + 1) % 10 == 0 or last:
             tick(step + 1)
+            if kept is not None and (kept.due or last):
+                kept.save({**one_step.state, "best": best, "best_value": best_value})
 
     if held_out:  # a network whose held-out loss was never finite has no best state, and must not pass for untrained
         flat = torch.where(best_value.isfinite()[:, None], best, torch.nan)
@@ -215,6 +232,19 @@ class _Step:
             self.place.copy_(place)
             self.recorded.replay()
         self.taken += 1
+
+    @property
+    def state(self) -> State:
+        """All that further steps depend on."""
+        return {"flat": self.flat, **self.optimiser.state[self.flat]}
+
+    def resume(self, state: State) -> int:
+        """Go on from such a state; the number of the step that comes next."""
+        with torch.no_grad():
+            self.flat.copy_(state["flat"])
+        names = ("step", "exp_avg", "exp_avg_sq")
+        self.optimiser.state[self.flat] = {name: state[name].clone() for name in names}
+        return int(state["step"])
 
     def _take(self, place: Tensor) -> None:
         work = self.work
