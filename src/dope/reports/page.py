@@ -9,13 +9,9 @@ import numpy as np
 
 from dope.data import DataError
 from dope.inference import Estimate
-from dope.reports import sections
 from dope.reports.content import Content, gather
 from dope.reports.document import document, writable
 from dope.reports.words import listed
-
-_SECTIONS = (sections.asked, sections.answer, sections.trust, sections.fields, sections.weights, sections.scores,
-             sections.made, sections.data)  # fmt: skip
 
 
 def report(
@@ -59,10 +55,13 @@ def _truth(truth: Mapping[str, float], names: tuple[str, ...]) -> dict[str, floa
 
 
 def _page(content: Content, title: str | None) -> str:
+    from dope.reports import sections as of  # not before a page is written: matplotlib takes long to load
+
     est = content.est
     heading = title or _title(est)
     observations = "" if est.scores.counts is None else f", {int(np.sum(est.scores.counts))} observations"
-    body = "\n".join(part for write in _SECTIONS if (part := write(content)))
+    parts = (of.asked, of.answer, of.trust, of.fields, of.weights, of.scores, of.made, of.data)
+    body = "\n".join(part for write in parts if (part := write(content)))
     return document(heading, f"Debiased estimation with a neural operator. {est.n} units{observations}.", body)
 
 
