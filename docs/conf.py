@@ -17,6 +17,8 @@ extensions = [
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates", "jupyter_execute", "**.ipynb_checkpoints"]
 
+html_static_path = ["_static"]
+html_css_files = ["dope.css"]
 html_theme = "pydata_sphinx_theme"
 html_title = "dope"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "secondary_sidebar_items": ["page-toc"]}

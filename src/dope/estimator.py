@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,12 +67,13 @@ class DOPE:
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise DataError(f"{name} must be a whole number of at least {least}, got {value!r}.")
 
-    def fit(self, data: OperatorData, *, progress: bool | None = None) -> Fit:
+    def fit(self, data: OperatorData, *, progress: bool | None = None, checkpoint: str | Path | None = None) -> Fit:
         """Train the solution operator and the weights of every fold; then estimate any functional from the result.
 
-        `progress` shows bars on stderr; by default where a person watches a terminal.
+        `progress` shows bars on stderr; by default where a person watches a terminal. `checkpoint` is a folder for the
+        state of the training: the same call goes on from there after it was stopped, and comes to the same result.
         """
-        (outcome,) = fit_together([self], [data], progress=progress)
+        (outcome,) = fit_together([self], [data], progress=progress, checkpoint=checkpoint)
         if isinstance(outcome, FloatingPointError):
             raise outcome
         return outcome
@@ -94,6 +96,7 @@ def fit_together(
     *,
     plans: Sequence[Plan] | None = None,
     progress: bool | None = None,
+    checkpoint: str | Path | None = None,
 ) -> list[Fit | FloatingPointError]:
     """Fit several studies on one grid at once: many small trainings fill a GPU that one leaves idle.
 
@@ -130,11 +133,13 @@ def fit_together(
             if isinstance(operator, Pretrained):
                 fields = np.concatenate([operator.fields(part) for part in data])
                 return None, np.repeat(fields[None], plan.repeats, axis=0)
-            networks = fit_solution(pooled, operator, plan, recipe, device=device, progress=tell)
+            networks = fit_solution(pooled, operator, plan, recipe, device=device, progress=tell, checkpoint=checkpoint)
             return networks, out_of_fold(networks, plan, pooled.inputs)
 
         def weights() -> tuple[Ensemble, np.ndarray]:
-            networks, scale = fit_weights(pooled, weight_operator, plan, recipe, device=device, progress=tell)
+            networks, scale = fit_weights(
+                pooled, weight_operator, plan, recipe, device=device, progress=tell, checkpoint=checkpoint
+            )
             xi = out_of_fold(networks, plan, pooled.inputs)
             for m, r, units in plan.held_out():
                 xi[r, units] *= scale[m]

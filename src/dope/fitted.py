@@ -96,6 +96,9 @@ class Fit:
             raise DataError(f"{len(labels)} names for {len(functionals)} functionals.")
         if len(set(labels)) < len(labels):
             raise DataError(f"functionals need distinct names, got {', '.join(labels)}: pass names=[...].")
+        for label in labels:
+            if any("\ud800" <= letter <= "\udfff" for letter in label):  # no file or table could hold it
+                raise DataError(f"the name {label!a} is not valid text: pass names=[...] with another one.")
         if weights not in WEIGHTS:
             raise DataError(f"weights must be one of {', '.join(WEIGHTS)}, got {weights!r}.")
 

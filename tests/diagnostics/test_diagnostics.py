@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dope
-from dope.diagnostics import balance, diagnose, operator_error, overlap, remainder
+from dope.diagnostics import balance, diagnose, operator_error, overlap, remainder, unseen
 from dope.diagnostics.balance import directions
 from dope.functionals.base import evaluate
 from dope.scores import Exact, OneStep, PlugIn, Prediction
@@ -95,6 +95,30 @@ def test_overlap_of_even_and_of_lone_weights(many):
     lone[0, 0] = 1
     assert overlap(lone, p).effective == pytest.approx(1 / 60_000)
     assert overlap(lone, p).largest == 1
+
+
+def seen_at(grid, points, u=None):
+    """A prediction for units that were observed at the given places `(n, K)` or `(n, K, d)`."""
+    n = len(points)
+    data = dope.OperatorData(np.ones((n, *grid.shape)), points, np.zeros(np.shape(points)[:2]), grid=grid)
+    field = np.ones((n, *grid.shape))
+    return Prediction(data, field if u is None else field * u, field)
+
+
+def test_gaps_are_parts_where_nobody_was_seen():
+    rng, grid = np.random.default_rng(0), dope.Grid.uniform(0, 24, 121)
+    some = rng.uniform(0, 24, (30, 5))
+    assert unseen(dope.Mean(), seen_at(grid, some)) == 0
+    assert unseen(dope.Mean(), seen_at(grid, some / 2)) == pytest.approx(0.5, abs=0.01)
+    schedule = np.tile([0.0, 4.8, 9.6, 14.4, 19.2, 24.0], (30, 1))
+    assert unseen(dope.Mean(), seen_at(grid, schedule)) == pytest.approx(0.4, abs=0.02)
+    assert unseen(dope.Mean(), seen_at(dope.Grid.nodes(schedule[0]), schedule)) == 0
+    # a question about the observed half alone has no gap
+    assert unseen(dope.Mean().within(lambda x: x < 11), seen_at(grid, some / 2)) == 0
+    square = dope.Grid.product(dope.Grid.cells(0, 1, 12), dope.Grid.cells(0, 1, 12))
+    places = rng.uniform(0, 1, (60, 6, 2))
+    assert unseen(dope.Mean(), seen_at(square, places)) == 0
+    assert unseen(dope.Mean(), seen_at(square, places * [0.5, 1])) == pytest.approx(0.5)
 
 
 def verdict(g, shift, method, *, xi=None, n=300):

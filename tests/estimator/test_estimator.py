@@ -68,6 +68,14 @@ def test_the_same_seed_gives_the_same_numbers_with_any_number_of_threads(draw, f
     assert not np.array_equal(model(seed=1).fit(draw.data, progress=False).fields, fit.fields)
 
 
+def test_a_fit_with_checkpoints_is_the_same_fit(draw, fit, tmp_path):
+    for _ in range(2):  # trained, then taken from the folder
+        again = model().fit(draw.data, progress=False, checkpoint=tmp_path)
+        np.testing.assert_array_equal(again.fields, fit.fields)
+        np.testing.assert_array_equal(again.xi, fit.xi)
+        assert len(list(tmp_path.iterdir())) == 2  # the operators and the weights
+
+
 @pytest.mark.parametrize("weights", ["shared", "structured", "direct"])
 def test_no_network_of_a_unit_knows_anything_of_its_values(draw, fit, weights):
     """Spoiling one unit's values changes the networks of the other folds only: its own field stays."""

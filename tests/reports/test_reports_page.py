@@ -239,12 +239,14 @@ def test_names_of_users_are_text_wherever_they_stand(line_fit, tmp_path):
     d = line_fit.data
     data = dope.OperatorData(d.inputs, d.points, d.values, grid=d.grid, ids=ids)
     fit = dope.DOPE(dope.FNO(width=6), folds=2, recipe=dope.Recipe(epochs=1, max_steps=3)).fit(data, progress=False)
-    text = page(fit.estimate([dope.Mean(name=HOSTILE), dope.AUC(name="µ \ud800")]), tmp_path, title=HOSTILE)
+    text = page(fit.estimate([dope.Mean(name=HOSTILE), dope.AUC(name="µ")]), tmp_path, title=HOSTILE)
     Page(text)
     assert "<script" not in text
     assert "<i>" not in text
     assert "&lt;script&gt;" in text
     assert "&lt;i&gt;" in text
+    with pytest.raises(DataError, match="not valid text"):
+        fit.estimate(dope.AUC(name="µ \ud800"))
 
 
 def test_a_table_survives_a_round_trip_through_the_page(pages, line_estimate):

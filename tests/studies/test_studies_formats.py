@@ -9,8 +9,7 @@ import re
 import pytest
 
 from dope.data import DataError
-from dope.studies import FORMATS, KEYS, STUDIES, write
-from dope.studies.formats import read_json
+from dope.studies import FORMATS, KEYS, STUDIES, Results, results, write
 from dope.studies.slopes import slopes
 from dope.studies.table import summarise
 
@@ -172,17 +171,34 @@ def test_json_has_null_for_what_is_no_number(row):
 def test_json_is_read_back(row, rows_of, tmp_path):
     table, _ = table_of(rows_of("pk-coverage", repeats=2))
     (tmp_path / "t.json").write_text(write(table, "json"), "utf-8")
-    assert read_json(tmp_path / "t.json") == table
+    assert list(results(tmp_path / "t.json").table) == table
     astray = summarise([row(estimate=math.nan)])
     (tmp_path / "n.json").write_text(write(astray, "json"), "utf-8")
-    assert math.isnan(read_json(tmp_path / "n.json")[0].rmse)
+    assert math.isnan(results(tmp_path / "n.json").table[0].rmse)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '[{"study": "x"}]', "3"])
+def test_an_archive_holds_everything(row, rows_of, tmp_path):
+    table, found = table_of(rows_of("robustness", repeats=4))
+    whole = Results(
+        tuple(table), tuple(found), ("a note",), ("v1", "v2"), ("cpu",), {("robustness", "recommended"): {"n": 64}}
+    )
+    whole.save(tmp_path / "a.json")
+    again = results(tmp_path / "a.json")
+    assert found
+    for name in ("table", "slopes", "notes", "codes", "devices", "protocols"):
+        assert getattr(again, name) == getattr(whole, name)
+    astray = Results(tuple(summarise([row(estimate=math.nan)])))
+    astray.save(tmp_path / "n.json")
+    assert math.isnan(results(tmp_path / "n.json").table[0].rmse)
+    with pytest.raises(DataError, match="cannot be written"):
+        whole.save(tmp_path / "none" / "a.json")
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[1]", '[{"study": "x"}]', "3"])
 def test_what_is_no_table_is_told(tmp_path, text):
     (tmp_path / "t.json").write_text(text)
-    with pytest.raises(DataError, match="holds no table of a study"):
-        read_json(tmp_path / "t.json")
+    with pytest.raises(DataError, match="holds no results of a study"):
+        results(tmp_path / "t.json")
 
 
 def test_csv_has_the_same_columns_and_numbers(rows_of):

@@ -46,7 +46,7 @@ class Command:
         if not file.exists():
             return 0
         try:
-            with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=60)) as db:
+            with closing(sqlite3.connect(f"file:{file}?mode=rw", uri=True, timeout=60)) as db:
                 return db.execute("SELECT COUNT(DISTINCT value || ' ' || repeat) FROM rows").fetchone()[0]
         except sqlite3.OperationalError:  # the tables are not made yet
             return 0

@@ -85,6 +85,21 @@ def test_one_process_writes_while_others_read(tmp_path, tiny, cell, row):
     assert len(room.read(tmp_path)[0]) == 2
 
 
+def test_a_writer_that_was_killed_in_the_middle_leaves_what_was_whole_to_readers(tmp_path, tiny, cell, row):
+    written(tmp_path, tiny, cell, [row()])
+    half = """
+import os, signal, sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("PRAGMA cache_size = 1")  # so that half of the transaction is on the disk when it is cut off
+db.execute("BEGIN")
+db.executemany("INSERT INTO failures VALUES ('c', 'rho', 0.5, ?, ?)", [(k, "x" * 1000) for k in range(2000)])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", half, str(tmp_path / room.FILE)], check=False)
+    assert (tmp_path / f"{room.FILE}-journal").exists()
+    assert room.read(tmp_path) == ([row()], [])
+
+
 def test_other_numbers_under_the_same_name_are_refused(tmp_path, tiny):
     (study,) = find("pk-fno")
     with room.writing(tmp_path) as kept:

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ import torch
 from torch import nn
 
 from dope import FNO, DataError, Grid, Recipe
-from dope.training import Task, train
+from dope.training import Task, no_progress, train, trainer
+from dope.training.checkpoint import Checkpoint
 
 GRID = Grid.uniform(0, 1, 16)
 CPU = torch.device("cpu")
@@ -227,6 +229,53 @@ def test_transforms_and_coordinates_are_held_once():
     """They belong to the architecture; every network keeps its own scales."""
     out = train(make, loss, pool(), tasks(3), Recipe(epochs=1), device=CPU)
     assert set(out.buffers) == {"in_shift", "in_scale", "in_low", "in_high", "out_shift", "out_scale"}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_training_that_was_stopped_goes_on_from_its_checkpoint(name, tmp_path, monkeypatch):
+    """Stopped anywhere, it ends in the very parameters of one that was not; what is finished is not done again."""
+    monkeypatch.setattr(trainer, "Checkpoint", partial(Checkpoint, every=0.0))
+    recipe, work = RECIPES[name], tasks(held=0 if "last" in name else 5)
+
+    def call(progress=no_progress, **changes):
+        return train(make, loss, pool(), work, replace(recipe, **changes), device=CPU, progress=progress, **kept)
+
+    kept, seen = {}, []
+    whole = call()
+    kept = {"checkpoint": tmp_path / "kept"}
+
+    def stop(what, done, total):
+        seen.append(done)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        call(stop)
+    begun = []
+    again = call(lambda what, done, total: begun.append(done))
+    assert begun[0] in seen[:2]  # not from the beginning
+    for k, v in whole.parameters.items():
+        torch.testing.assert_close(again.parameters[k], v, rtol=0, atol=0)
+    files = set(kept["checkpoint"].iterdir())
+    done = []
+    call(lambda what, step, total: done.append(step))
+    assert len(done) == 2  # the two groups of networks, each at its end at once
+    assert set(kept["checkpoint"].iterdir()) == files
+    call(rate=1e-3)  # another recipe begins anew, beside it
+    assert len(set(kept["checkpoint"].iterdir())) == 2 * len(files)
+
+
+def test_a_checkpoint_that_is_no_checkpoint_is_told(tmp_path):
+    def call():
+        return train(make, loss, pool(), tasks(1), Recipe(epochs=1), device=CPU, checkpoint=tmp_path)
+
+    call()
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(b"half")
+    with pytest.raises(DataError, match="delete it to begin anew"):
+        call()
+    with pytest.raises(DataError, match="checkpoints cannot be written"):
+        train(make, loss, pool(), tasks(1), Recipe(epochs=1), device=CPU, checkpoint=file)
 
 
 # ---- the recipe -----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ looks like one that can.
 
 from dope.diagnostics.balance import Balance, balance
 from dope.diagnostics.diagnosis import Check, Diagnosis, diagnose
+from dope.diagnostics.gaps import unseen
 from dope.diagnostics.operator_error import OperatorError, operator_error, remainder
 from dope.diagnostics.overlap import Overlap, overlap
 from dope.diagnostics.smoothing import smoothing_gap
@@ -24,4 +25,5 @@ __all__ = [
     "overlap",
     "remainder",
     "smoothing_gap",
+    "unseen",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from dope.diagnostics.balance import Balance, balance
+from dope.diagnostics.gaps import unseen
 from dope.diagnostics.operator_error import OperatorError, operator_error, remainder
 from dope.diagnostics.overlap import Overlap, overlap
 from dope.diagnostics.smoothing import smoothing_gap
@@ -26,6 +27,8 @@ _LEAST_EFFECTIVE = 0.1
 _LARGEST_SHARE = 0.05
 # Of few observations one holds a share like that though all weigh the same: up to so many even shares are no concern.
 _EVEN_SHARES = 3
+# What was never seen is the operator's invention, and no weight can tell.
+_UNSEEN = 0.1
 # Imbalance must be both beyond chance (over all directions, at 1 %) and of a size that matters.
 _CHANCE, _IMBALANCE = 0.01, 0.2
 # Bias of half a standard error brings the coverage of a 95 % interval to 92 %.
@@ -108,7 +111,7 @@ def diagnose(g: Functional, prediction: Prediction, *, correction: Correction, s
     # the exact correction weighs by xi alone, as the mean does: its error is one of phi(S), wherever w_g may vanish
     even = balance(Mean() if correction.name == "exact" else g, prediction)
     error = operator_error(prediction, factor)
-    checks = [_overlap_check(spread), _balance_check(even)]
+    checks = [_overlap_check(spread), _gaps_check(unseen(g, prediction)), _balance_check(even)]
     remedy = "a better operator, more units or more folds" + (
         ", or correction='exact'" if isinstance(g, Integral) else ""
     )
@@ -133,6 +136,13 @@ def _overlap_check(spread: Overlap) -> Check:
         f"largest one has {100 * spread.largest:.2g} %",
         "observe more where points are rare, or restrict the functional with g.within(region)",
     )
+
+
+def _gaps_check(share: float) -> Check:
+    words = f"parts with {100 * share:.0f} % of the domain hold" if share else "each part of the domain holds"
+    words += " no observation of any unit" if share else " observations"
+    remedy = "observe units there too, ask about the part that is observed, or let the grid be the schedule"
+    return Check("gaps", share, _UNSEEN, share <= _UNSEEN, words, remedy)
 
 
 def _balance_check(even: Balance) -> Check:

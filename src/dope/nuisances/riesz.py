@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -52,6 +53,7 @@ def fit_weights(
     device: torch.device,
     what: str = "weights",
     progress: Progress = no_progress,
+    checkpoint: str | Path | None = None,
 ) -> tuple[Ensemble, np.ndarray]:
     """Weight networks for every fold and repeat of the plan, and the scale that undoes the penalty's shrinking.
 
@@ -112,6 +114,7 @@ def fit_weights(
         device=device,
         what=what,
         progress=progress,
+        checkpoint=checkpoint,
     )
     shrink = np.ones(len(tasks))
     if recipe.riesz_penalty and recipe.rescale:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -28,6 +30,7 @@ def fit_solution(
     *,
     device: torch.device,
     progress: Progress = no_progress,
+    checkpoint: str | Path | None = None,
 ) -> Ensemble:
     """One network for every fold and repeat of the plan."""
     tensors, tasks = observation_tensors(data), plan.tasks("solution")
@@ -62,6 +65,7 @@ def fit_solution(
         device=device,
         what="solution operator",
         progress=progress,
+        checkpoint=checkpoint,
     )
 
 

@@ -26,7 +26,9 @@ class Operator(ABC):
     """An immutable description of an architecture; `build` makes the network for a grid.
 
     The network's core receives standardised values with the coordinate channels appended, channels last, and
-    the coordinates of the nodes: `core(values (B, *grid, C + d), places (nodes, d)) -> (B, *grid)`.
+    the coordinates of the nodes: `core(values (B, *grid, C + d), places (nodes, d)) -> (B, *grid)`. A core with an
+    attribute `stacks = True` is also asked with the weights of M networks stacked along a leading axis, which all of
+    `values`, `places` and fields then have in front; any other is vectorised by `vmap`, which costs some time.
     """
 
     @abstractmethod
@@ -95,8 +97,13 @@ class FieldNet(nn.Module):
             spread = values.std(correction=0)
             self.out_scale.copy_(torch.where(spread > 0, spread, torch.ones_like(spread)))
 
+    @property
+    def stacks(self) -> bool:
+        """Whether stacked parameters and buffers, and inputs (M, B, C, *grid), can be put in as they are."""
+        return getattr(self.core, "stacks", False)
+
     def forward(self, inputs: Tensor) -> Tensor:
-        return self._link(self.core(self._channels(inputs), self._standard(self.places).flatten(0, -2)))
+        return self._link(self.core(self._channels(inputs), self._standard(self.places.flatten(0, -2))))
 
     def query(self, inputs: Tensor, points: Tensor) -> Tensor:
         """The field at any points (K, d), for cores that can be asked anywhere."""
@@ -104,14 +111,29 @@ class FieldNet(nn.Module):
 
     def _channels(self, inputs: Tensor) -> Tensor:
         """Standardised values with the coordinate channels, channels last."""
-        values = inputs.movedim(1, -1).clamp(self.in_low, self.in_high)
-        places = self.places.expand(len(inputs), *self.places.shape)
-        return (torch.cat([values, places], -1) - self.in_shift) / self.in_scale
+
+        def own(buffer: Tensor) -> Tensor:
+            channels = _behind(buffer[..., : self.in_low.shape[-1]], 1, 1)
+            return channels.reshape(*channels.shape, *[1] * self.ndim)
+
+        values = (inputs.clamp(own(self.in_low), own(self.in_high)) - own(self.in_shift)) / own(self.in_scale)
+        places = self._standard(self.places.flatten(0, -2)).mT.unflatten(-1, self.places.shape[:-1])
+        grid = -1 - self.ndim  # where the axes of channels and grid begin
+        places = places.unsqueeze(grid - 1).expand(*values.shape[:grid], *places.shape[grid:])
+        return torch.cat([values, places], grid).movedim(grid, -1)
 
     def _standard(self, places: Tensor) -> Tensor:
-        return (places - self.in_shift[-self.ndim :]) / self.in_scale[-self.ndim :]
+        shift, scale = (_behind(v, 1, 1)[..., -self.ndim :] for v in (self.in_shift, self.in_scale))
+        return (places - shift) / scale
 
     def _link(self, z: Tensor) -> Tensor:
         if self.positive:
             return F.softplus(z + _UNIT)
-        return z * self.out_scale + self.out_shift
+        rows = z.dim() - self.out_scale.dim()
+        return z * _behind(self.out_scale, rows) + _behind(self.out_shift, rows)
+
+
+def _behind(buffer: Tensor, rows: int, own: int = 0) -> Tensor:
+    """A buffer, stacked or not, with room for `rows` axes before its last `own` ones."""
+    stacked = buffer.dim() - own
+    return buffer.reshape(*buffer.shape[:stacked], *[1] * rows, *buffer.shape[stacked:])

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from dope.data import DataError, Grid
 from dope.operators.base import Operator, whole
+from dope.operators.linear import Linear
 
 
 @dataclass(frozen=True)
@@ -30,44 +31,48 @@ class DeepONet(Operator):
 
     def core(self, grid: Grid, channels: int) -> nn.Module:
         if self.branch == "pooled":
-            branch: nn.Module = _PooledBranch(channels, self.width, self.latent)
+            branch: nn.Module = _PooledBranch(grid, channels, self.width, self.latent)
         else:
             # the coordinate channels are the same for every unit
-            branch = _SensorBranch(grid.size * (channels - grid.ndim), channels - grid.ndim, self.width, self.latent)
+            branch = _SensorBranch(grid, channels - grid.ndim, self.width, self.latent)
         return _DeepONetCore(branch, grid, self.width, self.latent)
 
 
 class _SensorBranch(nn.Module):
-    def __init__(self, size: int, channels: int, width: int, latent: int) -> None:
+    def __init__(self, grid: Grid, channels: int, width: int, latent: int) -> None:
         super().__init__()
-        self.channels = channels
-        self.first, self.second, self.last = nn.Linear(size, width), nn.Linear(width, width), nn.Linear(width, latent)
+        self.ndim, self.channels = grid.ndim, channels
+        self.first, self.second = Linear(grid.size * channels, width), Linear(width, width)
+        self.last = Linear(width, latent)
 
     def forward(self, values: Tensor) -> Tensor:
-        flat = values[..., : self.channels].flatten(1)
+        flat = values[..., : self.channels].flatten(-1 - self.ndim)
         return self.last(F.gelu(self.second(F.gelu(self.first(flat)))))
 
 
 class _PooledBranch(nn.Module):
-    def __init__(self, channels: int, width: int, latent: int) -> None:
+    def __init__(self, grid: Grid, channels: int, width: int, latent: int) -> None:
         super().__init__()
-        self.lift = nn.Linear(channels, width)
-        self.blocks = nn.ModuleList(nn.Linear(width, width) for _ in range(2))
-        self.last = nn.Linear(width, latent)
+        self.ndim = grid.ndim
+        self.lift = Linear(channels, width)
+        self.blocks = nn.ModuleList(Linear(width, width) for _ in range(2))
+        self.last = Linear(width, latent)
 
     def forward(self, values: Tensor) -> Tensor:
-        h = self.lift(values.flatten(1, -2))
+        h = self.lift(values.flatten(-1 - self.ndim, -2))
         for block in self.blocks:
             h = h + F.gelu(block(h))
-        return self.last(h.mean(1))
+        return self.last(h.mean(-2))
 
 
 class _DeepONetCore(nn.Module):
+    stacks = True
+
     def __init__(self, branch: nn.Module, grid: Grid, width: int, latent: int) -> None:
         super().__init__()
         self.shape = grid.shape
         self.trunk = nn.Sequential(
-            nn.Linear(grid.ndim, width), nn.GELU(), nn.Linear(width, width), nn.GELU(), nn.Linear(width, latent)
+            Linear(grid.ndim, width), nn.GELU(), Linear(width, width), nn.GELU(), Linear(width, latent)
         )
         self.branch = branch
 
@@ -75,4 +80,4 @@ class _DeepONetCore(nn.Module):
         return self.branch(values) @ self.trunk(places).mT
 
     def forward(self, values: Tensor, places: Tensor) -> Tensor:
-        return self.query(values, places).reshape(len(values), *self.shape)
+        return self.query(values, places).unflatten(-1, self.shape)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from dope.data import DataError, Grid
 from dope.operators.base import Operator, whole
+from dope.operators.linear import Linear
 from dope.operators.spectral import SpectralConv
 
 
@@ -32,13 +33,10 @@ class FNO(Operator):
     modes: int | tuple[int, ...] | None = None
     layers: int = 3
     signed: bool = False
-    period: float = 1.25
-    init: str = "scaled"
+    period: float = 1.1
 
     def __post_init__(self) -> None:
         whole("FNO", width=self.width, layers=self.layers)
-        if self.init not in ("scaled", "torch"):
-            raise DataError(f"FNO: init must be 'scaled' or 'torch', got {self.init!r}.")
         if not self.period >= 1:
             raise DataError(f"FNO: period must be at least 1, got {self.period}.")
 
@@ -63,20 +61,27 @@ class FNO(Operator):
 
 
 class _FNOCore(nn.Module):
+    stacks = True
+
     def __init__(
         self, grid: Grid, channels: int, width: int, modes: tuple[int, ...], layers: int, signed: bool, period: float
     ) -> None:
         super().__init__()
-        self.lift = nn.Linear(channels, width)
+        self.lift = Linear(channels, width)
         self.spectral = nn.ModuleList(
             SpectralConv(grid, width, modes, signed=signed, period=period) for _ in range(layers)
         )
-        self.pointwise = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
-        self.hidden = nn.Linear(width, width)
-        self.out = nn.Linear(width, 1)
+        self.pointwise = nn.ModuleList(Linear(width, width) for _ in range(layers))
+        self.hidden = Linear(width, width)
+        self.out = Linear(width, 1)
 
     def forward(self, values: Tensor, places: Tensor) -> Tensor:
-        u = self.lift(values)
+        if places.dim() == 2:  # one network, whose weights are not stacked: M = 1
+            return self._fields(values.unsqueeze(0)).squeeze(0)
+        return self._fields(values)
+
+    def _fields(self, values: Tensor) -> Tensor:
+        u = self.lift(values.movedim(1, -2))  # the units behind the grid, as the transforms want them
         for spectral, pointwise in zip(self.spectral, self.pointwise, strict=True):
-            u = F.gelu(spectral(u) + pointwise(u))
-        return self.out(F.gelu(self.hidden(u))).squeeze(-1)
+            u = F.gelu(spectral.mix(u) + pointwise(u))
+        return self.out(F.gelu(self.hidden(u))).squeeze(-1).movedim(-1, 1)

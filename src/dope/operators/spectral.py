@@ -44,18 +44,28 @@ def transform(axis: Axis, k: np.ndarray, period: float = 1.0) -> tuple[np.ndarra
 
 @lru_cache(maxsize=64)  # thousands of networks of one architecture are made for one study
 def _matrices(
-    axis: Axis, modes: int, signed: bool, last: bool, period: float, dtype: torch.dtype
+    axis: Axis, modes: int, signed: bool, first: bool, last: bool, period: float, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
-    """The transform and its inverse as real matrices, with real and imaginary parts one after another."""
+    """The transform along one axis and its inverse as real matrices, which act on real and imaginary parts at once.
+
+    What comes in and goes out has its two parts beside the axis: before the modes, but behind those of the first
+    axis, and behind the nodes. Along the last axis the nodes hold real values.
+    """
     k = frequencies(modes, signed=signed)
-    ahead, back = transform(axis, k, period)
-    ahead = np.concatenate([ahead.real, ahead.imag])
+    ahead, back = (_real(matrix) for matrix in transform(axis, k, period))  # (2, modes, 2, nodes), (2, nodes, 2, modes)
     if last:  # the field is real: half of the spectrum holds it all
         twice = np.where((k == 0) | ((2 * k == len(axis.nodes)) & (period == 1 or axis.kind == "periodic")), 1.0, 2.0)
-        back = np.concatenate([back.real * twice, -back.imag * twice], axis=1)
-    else:
-        back = np.concatenate([back.real, back.imag])
-    return torch.as_tensor(ahead, dtype=dtype), torch.as_tensor(back, dtype=dtype)
+        ahead, back = ahead[:, :, :1], back[:1] * twice
+    ahead, back = ahead.swapaxes(2, 3), back.swapaxes(0, 1)
+    if first:
+        ahead, back = ahead.swapaxes(0, 1), back.swapaxes(2, 3)
+    flat = lambda m: m.reshape(m.shape[0] * m.shape[1], -1)  # noqa: E731
+    return torch.as_tensor(flat(ahead), dtype=dtype), torch.as_tensor(flat(back), dtype=dtype)
+
+
+def _real(matrix: np.ndarray) -> np.ndarray:
+    """A complex matrix (rows, columns) as a real one from parts to parts, (2, rows, 2, columns)."""
+    return np.stack([np.stack([matrix.real, -matrix.imag], 1), np.stack([matrix.imag, matrix.real], 1)])
 
 
 class SpectralConv(nn.Module):
@@ -68,43 +78,35 @@ class SpectralConv(nn.Module):
         self.weight = nn.Parameter(scale * torch.randn(*modes, width, width, 2))
         for d, axis in enumerate(grid.axes):
             last = d == grid.ndim - 1
-            ahead, back = _matrices(axis, modes[d], signed and not last, last, period, torch.get_default_dtype())
+            ahead, back = _matrices(
+                axis, modes[d], signed and not last, d == 0, last, period, torch.get_default_dtype()
+            )
             self.register_buffer(f"ahead{d}", ahead, persistent=False)
             self.register_buffer(f"back{d}", back, persistent=False)
 
     def forward(self, u: Tensor) -> Tensor:
-        batch, width, d = len(u), self.width, len(self.shape)
-        # last axis: real -> (real, imaginary)
-        f = getattr(self, f"ahead{d - 1}") @ u  # (B, ..., 2 m, C)
-        f = f.reshape(batch, *self.shape[:-1], 2, -1)
-        for axis in range(d - 2, -1, -1):
-            f = self._complex(getattr(self, f"ahead{axis}"), f, self.shape[:axis], self.shape[axis], self.modes[axis])
-        # (B, 2, modes..., C) for d > 1 has its parts first; bring both cases to (modes, 2 B, C)
-        count = math.prod(self.modes)
-        f = f.reshape(batch, 2, count, width).permute(2, 1, 0, 3).reshape(count, 2 * batch, width)
+        return self.mix(u.unsqueeze(0).movedim(1, -2)).movedim(-2, 1).squeeze(0)
+
+    def mix(self, u: Tensor) -> Tensor:
+        """The same with the units behind the grid and for M networks at once: `(M, *grid, B, C)`, with their weights
+        stacked. In this order each transform is one product from the left, and nothing moves in between.
+        """
+        networks, batch, width = len(u), u.shape[-2], self.width
+        axes, count = range(len(self.shape)), networks * math.prod(self.modes)
+        shape = u.shape
+        for d in reversed(axes):
+            u = self._along(d, getattr(self, f"ahead{d}"), u, networks)
+        # first modes, 2, other modes -> modes, 2: no copy where there are no others
+        u = u.view(networks, self.modes[0], 2, -1, batch * width).transpose(2, 3).reshape(count, 2 * batch, width)
         # (..., C, 2) read as one matrix with 2 C columns: all four real products at once, and no copy of the weights
-        parts = torch.bmm(f, self.weight.reshape(count, width, 2 * width)).reshape(count, 2, batch, width, 2)
+        parts = torch.bmm(u, self.weight.reshape(count, width, 2 * width)).view(count, 2, batch, width, 2)
         (re_re, re_im), (im_re, im_im) = (p.unbind(-1) for p in parts.unbind(1))
-        f = torch.stack([re_re - im_im, re_im + im_re]).permute(2, 0, 1, 3)  # (B, 2, modes, C)
-        for axis in range(d - 1):
-            f = self._complex_back(getattr(self, f"back{axis}"), f, axis)
-        f = f.reshape(batch, 2, -1, self.modes[-1], width).transpose(1, 2)
-        return (getattr(self, f"back{d - 1}") @ f.reshape(batch, -1, 2 * self.modes[-1], width)).reshape(u.shape)
+        u = torch.stack([re_re - im_im, re_im + im_re], 1)
+        u = u.view(networks, self.modes[0], -1, 2, batch * width).transpose(2, 3)
+        for d in axes:
+            u = self._along(d, getattr(self, f"back{d}"), u, networks)
+        return u.view(shape)
 
-    def _complex(self, matrix: Tensor, f: Tensor, before: tuple[int, ...], size: int, modes: int) -> Tensor:
-        """Transform one further axis of `f` (B, *before, size, 2, rest) -> (B, *before, 2, modes * rest)."""
-        batch, rest = len(f), f.shape[-1]
-        parts = matrix @ f.reshape(batch, *before, size, 2 * rest)
-        parts = parts.reshape(batch, *before, 2, modes, 2, rest)
-        (cos_re, cos_im), (sin_re, sin_im) = (p.unbind(-2) for p in parts.unbind(-4))
-        out = torch.stack([cos_re - sin_im, sin_re + cos_im], -3)
-        return out.reshape(batch, *before, 2, modes * rest)
-
-    def _complex_back(self, matrix: Tensor, f: Tensor, axis: int) -> Tensor:
-        """Undo axis number `axis`: (B, 2, nodes before, modes, rest) -> the same with nodes in place of modes."""
-        batch = len(f)
-        before, size, modes = math.prod(self.shape[:axis]), self.shape[axis], self.modes[axis]
-        f = f.reshape(batch, 2, before, modes, -1)
-        parts = (matrix @ f).reshape(batch, 2, before, 2, size, -1)
-        (re_cos, re_sin), (im_cos, im_sin) = (p.unbind(2) for p in parts.unbind(1))
-        return torch.stack([re_cos - im_sin, re_sin + im_cos], 1)
+    def _along(self, d: int, matrix: Tensor, u: Tensor, networks: int) -> Tensor:
+        u = u.reshape(networks * math.prod(self.shape[:d]), matrix.shape[1], -1)
+        return torch.bmm(matrix.expand(len(u), -1, -1), u)

@@ -9,15 +9,9 @@ import numpy as np
 
 from dope.data import DataError
 from dope.inference import Estimate, Regression
-from dope.reports import sections, tables
 from dope.reports.content import Content, gather
-from dope.reports.dependence import dependence
 from dope.reports.document import document, writable
-from dope.reports.origin import origin
 from dope.reports.words import listed
-
-_SECTIONS = (sections.asked, sections.answer, sections.trust, sections.fields, sections.weights, sections.scores,
-             dependence, origin, sections.made, tables.data)  # fmt: skip
 
 
 def report(
@@ -73,10 +67,17 @@ def _stages(given: Regression | Mapping[str, Regression] | None) -> Mapping[str,
 
 
 def _page(content: Content, title: str | None) -> str:
+    # not before a page is written: matplotlib takes long to load
+    from dope.reports import sections as of
+    from dope.reports.dependence import dependence
+    from dope.reports.origin import origin
+    from dope.reports.tables import data
+
     est = content.est
     heading = title or _title(est)
     observations = "" if est.scores.counts is None else f", {int(np.sum(est.scores.counts))} observations"
-    body = "\n".join(part for write in _SECTIONS if (part := write(content)))
+    parts = (of.asked, of.answer, of.trust, of.fields, of.weights, of.scores, dependence, origin, of.made, data)
+    body = "\n".join(part for write in parts if (part := write(content)))
     return document(heading, f"Debiased estimation with a neural operator. {est.n} units{observations}.", body)
 
 

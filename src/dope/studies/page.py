@@ -88,4 +88,5 @@ def _made(found: Results) -> str:
         details(f"{study}, protocol {protocol}: all its numbers", definitions(values.items()))
         for (study, protocol), values in found.protocols.items()
     ]
-    return section("made", "How it was made", paragraph(f"Version of the code: {', '.join(found.codes)}."), *numbers)
+    made = f"With {'; '.join(found.codes)}; on {', '.join(found.devices)}."
+    return section("made", "How it was made", paragraph(made), *numbers)

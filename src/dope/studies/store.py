@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -112,7 +113,7 @@ def read(folder: str | Path) -> tuple[list[Row], list[tuple[str, int, str]]]:
     file = Path(folder) / FILE
     if not file.is_file():
         raise DataError(f"{folder} holds no {FILE}: it is written by `dope reproduce STUDY --out {folder}`.")
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=60)) as db:
+    with closing(_reader(file)) as db:
         try:
             found = db.execute(f"SELECT {', '.join(_COLUMNS)} FROM rows ORDER BY rowid").fetchall()
             failed = db.execute(
@@ -128,17 +129,24 @@ def read(folder: str | Path) -> tuple[list[Row], list[tuple[str, int, str]]]:
 def numbers(folder: str | Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Every number of the protocols behind a folder's rows, by study and protocol."""
     file = Path(folder) / FILE
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=60)) as db:
+    with closing(_reader(file)) as db:
         found = db.execute("SELECT study, protocol, numbers FROM configs ORDER BY rowid").fetchall()
     return {(study, name): json.loads(text) for study, name, text in found}
 
 
+def _reader(file: Path) -> sqlite3.Connection:
+    # A run that was killed in the middle of writing leaves a journal: readers can take back what is half written only
+    # where they may write themselves.
+    mode = "rw" if os.access(file, os.W_OK) and os.access(file.parent, os.W_OK) else "ro"
+    return sqlite3.connect(f"{file.absolute().as_uri()}?mode={mode}", uri=True, timeout=60)
+
+
 @lru_cache(maxsize=1)
 def code_version() -> str:
-    """The version of the library and a hash of its source, so that rows of changed code can be told apart."""
+    """The version of the library, a hash of its source, so that rows of changed code can be told apart, and torch's."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         digest.update(file.relative_to(root).as_posix().encode())
         digest.update(file.read_bytes())
-    return f"{version('dope')}+{digest.hexdigest()[:10]}"
+    return f"dope {version('dope')}+{digest.hexdigest()[:10]}, torch {version('torch')}"

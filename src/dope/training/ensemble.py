@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -48,12 +50,13 @@ class Ensemble:
     def device(self) -> torch.device:
         return next(iter(self.parameters.values())).device
 
-    def __call__(self, inputs: Tensor, parameters: State | None = None) -> Tensor:
+    def __call__(self, inputs: Tensor) -> Tensor:
         """Fields `(M, B, *grid)` of inputs `(M, B, C, *grid)`, one batch for each network."""
-        parameters = self.parameters if parameters is None else parameters
+        if getattr(self.module, "stacks", False):
+            return self._stacked(inputs)
         if self.stackable:
             try:
-                return vmap(self._one)(parameters, self.buffers, inputs)
+                return vmap(self._one)(self.parameters, self.buffers, inputs)
             except RuntimeError as error:
                 self.stackable = False
                 warnings.warn(
@@ -62,11 +65,21 @@ class Ensemble:
                     stacklevel=2,
                 )
         count = len(inputs)
-        rows = zip(_rows(parameters, count), _rows(self.buffers, count), inputs, strict=True)
+        rows = zip(_rows(self.parameters, count), _rows(self.buffers, count), inputs, strict=True)
         return torch.stack([self._one(p, b, a) for p, b, a in rows])
 
     def _one(self, parameters: State, buffers: State, inputs: Tensor) -> Tensor:
         return functional_call(self.module, (parameters, buffers), (inputs,))
+
+    @cached_property
+    def _stacked(self) -> nn.Module:
+        """The module with the stacked tensors in place of its own, once: to put them in at each call takes long."""
+        module = deepcopy(self.module)
+        for name, value in (self.parameters | self.buffers).items():
+            owner, _, own = name.rpartition(".")
+            delattr(module.get_submodule(owner), own)
+            setattr(module.get_submodule(owner), own, value)
+        return module
 
     def member(self, m: int) -> Callable[[Tensor], Tensor]:
         """Network number m alone: inputs `(B, C, *grid)` -> fields `(B, *grid)`."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from dope.data import DataError
+from dope.training.checkpoint import Checkpoint
 from dope.training.ensemble import Ensemble, State
 from dope.training.progress import Progress, no_progress
 from dope.training.recipe import Recipe
@@ -48,6 +50,7 @@ def train(
     device: torch.device,
     what: str = "training",
     progress: Progress = no_progress,
+    checkpoint: str | Path | None = None,
 ) -> Ensemble:
     """Train a network for each task.
 
@@ -59,6 +62,7 @@ def train(
         that order of units.
     selection : the loss by which the best state is chosen on the held-out units; `loss` unless given.
     shrinkage : times the squared norm of a network's parameters, added to its loss and to its selection.
+    checkpoint : a folder for the state of the training, from which the same call goes on after it was stopped.
 
     Networks that take the same number of steps are trained together, as many at a time as the device's memory holds;
     the others in further groups. A network whose training diverged comes back with parameters that are not finite.
@@ -72,7 +76,7 @@ def train(
             raise DataError("a network has no training unit: use fewer folds or more units.")
         groups.setdefault((count, len(task.validate) > 0), []).append(m)
     shared = {k: v.to(device) for k, v in shared.items()}
-    work = _Work(make, loss, selection or loss, shared, own or {}, tasks, recipe, shrinkage, device)
+    work = _Work(make, loss, selection or loss, shared, own or {}, tasks, recipe, shrinkage, device, what, checkpoint)
     waiting = list(groups.values())
     total, done = sum(steps), 0
     parts: list[Ensemble] = []
@@ -121,6 +125,8 @@ class _Work:
     recipe: Recipe
     shrinkage: float
     device: torch.device
+    what: str
+    checkpoint: str | Path | None
 
 
 def _most_at_once(work: _Work, members: Sequence[int]) -> int:
@@ -129,7 +135,7 @@ def _most_at_once(work: _Work, members: Sequence[int]) -> int:
     free, _ = torch.cuda.mem_get_info(work.device)
     before = torch.cuda.memory_allocated(work.device)
     torch.cuda.reset_peak_memory_stats(work.device)
-    _train_group(work, few, 1, True, lambda step: None)
+    _train_group(replace(work, checkpoint=None), few, 1, True, lambda step: None)
     each = (torch.cuda.max_memory_allocated(work.device) - before) / len(few)
     torch.cuda.empty_cache()
     return max(1, int(_MEMORY_SHARE * free / each))
@@ -149,34 +155,45 @@ def _train_group(
             modules.append(work.make(task))
     ensemble = Ensemble.of(modules, device)
     ensemble.stackable = stackable
-    parameters = {k: v.requires_grad_() for k, v in ensemble.parameters.items()}
+    # all parameters as one row a network, which the optimiser steps at once; the networks learn by its parts
+    flat = torch.cat([v.flatten(1) for v in ensemble.parameters.values()], 1)
+    ensemble.parameters = {k: v.requires_grad_() for k, v in _parts(flat, ensemble.parameters).items()}
     feed = _Feed(work.shared, own, tasks, device)
     order = np.stack([_stream(task, recipe.batch, steps) for task in tasks], axis=1)  # (steps, M, batch)
     order = torch.as_tensor(order, device=device)
     held_out = len(tasks[0].validate) > 0
     every = max(1, round(len(tasks[0].train) / recipe.batch), steps // _CHECKS)
     best_value = torch.full((len(tasks),), torch.inf, device=device)
-    best = {k: v.detach().clone() for k, v in parameters.items()}
+    best = flat.clone()
 
-    one_step = _Step(work, ensemble, parameters, feed)
-    for step in range(steps):
+    one_step = _Step(work, ensemble, flat, feed)
+    kept, begin = None, 0
+    if work.checkpoint is not None:
+        of_units = [part for t in tasks for part in (t.train, t.validate, t.seed)]
+        tensors = [*work.shared.values(), *(v for vs in own.values() for v in vs)]
+        kept = Checkpoint(work.checkpoint, work.what, [recipe, work.shrinkage, steps, flat, *of_units, *tensors])
+        if (state := kept.load(device)) is not None:
+            begin = one_step.resume(state)
+            best, best_value = state["best"], state["best_value"]
+            tick(begin)
+    for step in range(begin, steps):
         one_step(order[step], recipe.rate_at(step, steps), more=steps - step)
         last = step == steps - 1
         if held_out and ((step + 1) % every == 0 or last):
-            value = _held_out_value(ensemble, parameters, selection, feed)
+            value = _held_out_value(ensemble, selection, feed)
             if work.shrinkage:
-                value = value + work.shrinkage * _squares(list(parameters.values())).detach()
+                value = value + work.shrinkage * flat.square().sum(1)
             better = value < best_value
             best_value = torch.where(better, value, best_value)
-            with torch.no_grad():
-                for k, leaf in parameters.items():
-                    best[k] = torch.where(_each(better, leaf), leaf, best[k])
+            best = torch.where(better[:, None], flat, best)
         if (step + 1) % 10 == 0 or last:
             tick(step + 1)
+            if kept is not None and (kept.due or last):
+                kept.save({**one_step.state, "best": best, "best_value": best_value})
 
-    final = {k: v.detach() for k, v in parameters.items()}
     if held_out:  # a network whose held-out loss was never finite has no best state, and must not pass for untrained
-        final = {k: torch.where(_each(best_value.isfinite(), v), v, torch.nan) for k, v in best.items()}
+        flat = torch.where(best_value.isfinite()[:, None], best, torch.nan)
+    final = _parts(flat, ensemble.parameters)
     return Ensemble(ensemble.module, final, ensemble.buffers, ensemble.stackable)
 
 
@@ -189,13 +206,12 @@ class _Step:
 
     _FIRST, _WORTH = 3, 20  # steps before one is recorded, in which libraries settle; and how many must be left
 
-    def __init__(self, work: _Work, ensemble: Ensemble, parameters: State, feed: _Feed) -> None:
-        self.work, self.ensemble, self.parameters, self.feed = work, ensemble, parameters, feed
-        self.leaves = list(parameters.values())
+    def __init__(self, work: _Work, ensemble: Ensemble, flat: Tensor, feed: _Feed) -> None:
+        self.work, self.ensemble, self.flat, self.feed = work, ensemble, flat, feed
         recipe, self.gpu = work.recipe, work.device.type == "cuda"
         rate = torch.tensor(recipe.rate, device=work.device) if self.gpu else recipe.rate
         self.optimiser = torch.optim.Adam(
-            self.leaves, lr=rate, weight_decay=recipe.weight_decay, fused=True, capturable=self.gpu
+            [flat], lr=rate, weight_decay=recipe.weight_decay, fused=True, capturable=self.gpu
         )
         self.taken = 0
         self.recorded: torch.cuda.CUDAGraph | None = None
@@ -217,21 +233,33 @@ class _Step:
             self.recorded.replay()
         self.taken += 1
 
+    @property
+    def state(self) -> State:
+        """All that further steps depend on."""
+        return {"flat": self.flat, **self.optimiser.state[self.flat]}
+
+    def resume(self, state: State) -> int:
+        """Go on from such a state; the number of the step that comes next."""
+        with torch.no_grad():
+            self.flat.copy_(state["flat"])
+        names = ("step", "exp_avg", "exp_avg_sq")
+        self.optimiser.state[self.flat] = {name: state[name].clone() for name in names}
+        return int(state["step"])
+
     def _take(self, place: Tensor) -> None:
         work = self.work
-        values = _values(self.ensemble, self.parameters, work.loss, self.feed.training(place))
-        gradients = torch.autograd.grad(values.mean(1).sum(), self.leaves)
+        values = _values(self.ensemble, work.loss, self.feed.training(place))
+        parts = torch.autograd.grad(values.mean(1).sum(), list(self.ensemble.parameters.values()))
+        gradient = torch.cat([g.flatten(1) for g in parts], 1)
         if work.shrinkage:
-            with torch.no_grad():
-                gradients = [g + 2 * work.shrinkage * leaf for g, leaf in zip(gradients, self.leaves, strict=True)]
-        for leaf, gradient in zip(self.leaves, _clipped(gradients, work.recipe.clip), strict=True):
-            # The fused step reads memory in order: a transposed gradient would go to the wrong weights.
-            leaf.grad = gradient.contiguous()
+            gradient.add_(self.flat, alpha=2 * work.shrinkage)
+        if work.recipe.clip is not None:
+            gradient.mul_((work.recipe.clip / (gradient.norm(dim=1, keepdim=True) + 1e-6)).clamp(max=1.0))
+        self.flat.grad = gradient
         self.optimiser.step()
 
     def _record(self, place: Tensor) -> None:
-        for leaf in self.leaves:
-            leaf.grad = None
+        self.flat.grad = None
         torch.cuda.empty_cache()  # the record keeps memory of its own
         self.place, graph = place.clone(), torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
@@ -239,38 +267,27 @@ class _Step:
         self.recorded = graph
 
 
-def _values(ensemble: Ensemble, parameters: State, loss: Loss, batch: Batch) -> Tensor:
+def _values(ensemble: Ensemble, loss: Loss, batch: Batch) -> Tensor:
     """Losses `(M, B)`."""
-    fields = ensemble(batch["inputs"], parameters)
+    fields = ensemble(batch["inputs"])
     count, size = fields.shape[:2]
     flat = {k: v.flatten(0, 1) for k, v in batch.items()}
     return loss(fields.flatten(0, 1), flat).view(count, size)
 
 
-def _clipped(gradients: Sequence[Tensor], clip: float | None) -> Sequence[Tensor]:
-    """Gradients scaled down, network by network, to a norm of at most `clip`."""
-    if clip is None:
-        return gradients
-    factor = (clip / (_squares(gradients).sqrt() + 1e-6)).clamp(max=1.0)
-    return [g * _each(factor, g) for g in gradients]
-
-
-def _each(value: Tensor, like: Tensor) -> Tensor:
-    """One number a network `(M,)`, shaped to go with a tensor `(M, ...)`."""
-    return value.view(-1, *[1] * (like.dim() - 1))
-
-
-def _squares(parts: Sequence[Tensor]) -> Tensor:
-    """The squared norm `(M,)` of each network's parts."""
-    return torch.stack([p.flatten(1).square().sum(1) for p in parts]).sum(0)
+def _parts(flat: Tensor, like: State) -> State:
+    """The named parts of `flat`, on its memory."""
+    sizes = [v[0].numel() for v in like.values()]
+    parts = zip(like.items(), flat.split(sizes, dim=1), strict=True)
+    return {k: part.view(v.shape) for (k, v), part in parts}
 
 
 @torch.no_grad()
-def _held_out_value(ensemble: Ensemble, parameters: State, loss: Loss, feed: _Feed) -> Tensor:
+def _held_out_value(ensemble: Ensemble, loss: Loss, feed: _Feed) -> Tensor:
     """Mean held-out loss `(M,)`."""
     total = torch.zeros(len(ensemble), device=feed.device, dtype=torch.float64)
     for place, real in feed.validation_places():
-        values = _values(ensemble, parameters, loss, feed.held_out(place))
+        values = _values(ensemble, loss, feed.held_out(place))
         total += (values * real).double().sum(1)
     return total / feed.validation_sizes
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dope.data import DataError
 from dope.studies.formats.latex import latex
 from dope.studies.formats.markdown import markdown
-from dope.studies.formats.records import csv, json, read_json
+from dope.studies.formats.records import csv, json
 from dope.studies.formats.text import text
 from dope.studies.slopes import Slope
 from dope.studies.table import Summary
@@ -32,4 +32,4 @@ def write(table: Sequence[Summary], format: str = "text", slopes: Sequence[Slope
     return FORMATS[format](table, slopes)
 
 
-__all__ = ["FORMATS", "csv", "json", "latex", "markdown", "read_json", "text", "write"]
+__all__ = ["FORMATS", "csv", "json", "latex", "markdown", "text", "write"]

@@ -6,7 +6,7 @@ import csv as _csv
 import io
 import json as _json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from dope.studies.table import KEYS, Summary
 
 def json(table: Sequence[Summary], slopes: Sequence[Slope] = ()) -> str:
     """A list of objects with the keys `KEYS`, in the functionals' own units. What is not a number is null."""
-    entries = ",\n".join(_json.dumps(_finite(s), allow_nan=False) for s in table)
+    entries = ",\n".join(_json.dumps(finite(s), allow_nan=False) for s in table)
     return f"[\n{entries}\n]\n" if entries else "[]\n"
 
 
@@ -26,28 +26,29 @@ def csv(table: Sequence[Summary], slopes: Sequence[Slope] = ()) -> str:
     out = io.StringIO()
     writer = _csv.DictWriter(out, KEYS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_finite(s) for s in table)
+    writer.writerows(finite(s) for s in table)
     return out.getvalue()
 
 
-def read_json(file: str | Path) -> list[Summary]:
-    """The table that `json` wrote to a file."""
+def read_json(file: str | Path) -> Any:
+    """What a JSON file holds."""
     try:
-        entries = _json.loads(Path(file).read_text("utf-8"))
-        return [Summary.from_dict({k: _number(k, entry[k]) for k in KEYS}) for entry in entries]
+        return _json.loads(Path(file).read_text("utf-8"))
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror}.") from None
-    except (ValueError, TypeError, KeyError):
-        raise DataError(
-            f"{file} holds no table of a study: it is written by `dope table DIR --format json > {file}`."
-        ) from None
+
+
+def summary(entry: Mapping[str, Any]) -> Summary:
+    """The summary that an object of the list stands for."""
+    return Summary.from_dict({k: _number(k, entry[k]) for k in KEYS})
 
 
 # These always are numbers, and null only where they are not finite.
 _ALWAYS = ("rmse", "bias", "coverage", "coverage_se", "mean_length", "seconds")
 
 
-def _finite(s: Summary) -> dict[str, Any]:
+def finite(s: Summary) -> dict[str, Any]:
+    """The summary as JSON holds it."""
     return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in s.to_dict().items()}
 
 
