@@ -60,7 +60,7 @@ def choose(
     corrections, _ = exact(g, prediction, plugin)
     se = np.std(plugin + corrections, ddof=1) / np.sqrt(len(plugin))
     left = exact.noise_left(g, prediction)
-    if left > _NEGLIGIBLE * se:
+    if left > _NEGLIGIBLE * se and not _one_step_is_worse(g, prediction, plugin, corrections, left):
         return OneStep(), (
             f"{g.name} is too steep for the noise (sd {np.sqrt(exact.sigma2):.3g}): the exact correction would keep a "
             f"noise bias of {left / se:.2g} standard errors"
@@ -68,6 +68,16 @@ def choose(
     if not _curved(g, prediction):
         return exact, f"{g.name} is an integral functional, and linear: noise does not shift it"
     return exact, f"{g.name} is an integral functional; noise sd {np.sqrt(exact.sigma2):.3g} removed"
+
+
+def _one_step_is_worse(g: Integral, prediction: Prediction, plugin: np.ndarray, exact: np.ndarray, left: float) -> bool:
+    """Whether the two corrections lie further apart than the exact one's noise bias and chance allow for.
+
+    They share all but the one-step's second-order remainder and the noise bias: what is more than the second is the
+    first.
+    """
+    gap = OneStep()(g, prediction, plugin)[0] - exact
+    return abs(gap.mean()) - 2 * gap.std(ddof=1) / np.sqrt(len(gap)) > left
 
 
 def _noise_is_unknown(prediction: Prediction, sigma2: float | None) -> bool:
