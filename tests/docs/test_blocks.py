@@ -1,8 +1,8 @@
 """Every block of code in the README and the documentation runs, or is marked as an illustration.
 
 In a page, `{code-cell}` is run when the page is built and `{code-block}` is an illustration. What is left is run
-here: Python in the README and in ARCHITECTURE.md, examples with `>>>`, and every line that calls `dope`, which is parsed
-as the command itself would.
+here: Python in the README and in ARCHITECTURE.md, examples with `>>>`, and every line that calls `dope`, which is
+parsed as the command itself would.
 """
 
 import doctest
