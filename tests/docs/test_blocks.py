@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+import dope
+from dope.answers import FittedEstimate
 from dope.cli.app import build
 
 _ROOT = Path(__file__).parents[2]
@@ -104,6 +106,20 @@ def test_examples_with_prompts_give_what_they_show(page):
 def test_docstrings_hold_no_examples_that_nobody_runs():
     for path in (_ROOT / "src" / "dope").rglob("*.py"):
         assert ">>> " not in path.read_text(), f"{path}: put examples on a page, where they are run"
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda p: p.name)
+def test_names_in_the_text_exist(page):
+    homes = {"est": FittedEstimate, "fit": dope.Fit, "dope": dope}
+    prose = _FENCE.sub("", page.read_text())
+    for span in re.findall(r"`([^`]+)`", prose):
+        for home, name in re.findall(r"(?<![\w./])(est|fit|dope)\.([A-Za-z]\w*)(?!\w*\.py)", span):
+            there = set(dir(homes[home])) | set(getattr(homes[home], "__dataclass_fields__", ()))
+            assert name in there or (home == "dope" and _module(name)), f"{page.name}: there is no {home}.{name}"
+
+
+def _module(name: str) -> bool:
+    return (_ROOT / "src" / "dope" / name).is_dir()
 
 
 @pytest.mark.parametrize(("place", "line"), _commands(), ids=lambda v: v)
