@@ -50,7 +50,9 @@ def adpc(frame, analytes=("XAN", "MET")):
     return pd.DataFrame(
         {"STUDYID": "ABC", "USUBJID": "ABC-" + out["ID"].astype(str).str.zfill(3), "PARAMCD": out["PARAMCD"],
          "AFRLT": out["TIME"], "ARRLT": out["TIME"], "NFRLT": out["TIME"], "AVAL": out["DV"], "AVALU": "mg/L",
-         "DOSEA": out["DOSE"], "DOSEU": "mg", "WTBL": out["WT"], "SEX": np.where(out["ID"] % 2, "M", "F")}
+         "DOSEA": out["DOSE"], "DOSEU": "mg", "EXDOSE": out["DOSE"],
+         "ATPTN": out["TIME"], "ABLFL": np.where(out["TIME"] == 0, "Y", ""), "WTBL": out["WT"],
+         "SEX": np.where(out["ID"] % 2, "M", "F")}
     )  # fmt: skip
 
 
@@ -139,6 +141,29 @@ def test_few_subjects_get_folds_that_fit_and_are_told_so(capsys):
     profiles(n=1).to_csv("data.csv", index=False)
     assert main(["estimate", "data.csv", "--epochs", "1", "-o", "alone"]) == 2
     assert "1 independent unit: an interval needs at least 2" in capsys.readouterr().err
+
+
+def test_functionals_are_drawn_over_covariates_that_the_study_names(tmp_path, capsys):
+    table = profiles(n=14)
+    table["SEX"] = np.where(table["ID"] % 2, "M", "F")
+    table.rename(columns={"DV": "DV (mg/L)", "TIME": "TIME (h)"}).to_csv("data.csv", index=False)
+    assert main(["init", "data.csv"]) == 0
+    study = tomllib.loads((tmp_path / "STUDY.toml").read_text("utf-8"))
+    assert study["estimate"]["by"] == ["WT"]
+    assert main(["estimate", "STUDY.toml", *FAST, "--by", "WT,SEX", "-q"]) == 0
+    found = json.loads((tmp_path / "result.json").read_text("utf-8"))["second_stage"]
+    assert list(found) == ["AUC by WT", "Cmax by WT", "AUC by SEX", "Cmax by SEX"]
+    assert [row["name"] for row in found["AUC by WT"]] == ["intercept", "WT"]
+    assert [row["name"] for row in found["AUC by SEX"]] == ["M", "not M"]
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "How it depends on the inputs" in page
+    assert "in mg/L·h" in page  # the functionals' units are those of the data
+    assert page.count("DV (mg/L)") > 3
+    capsys.readouterr()
+    assert main(["estimate", "STUDY.toml", "--by", "DV"]) == 2
+    assert "by names 'DV', which is no covariate that is constant for each unit; there are WT, SEX" in (
+        capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("name", ["study.h5", "study.npz"])

@@ -4,6 +4,7 @@ import html
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -77,17 +78,38 @@ def estimates(request):
         "unlabelled": line.estimate(g, unlabeled=line.data.inputs[:5]),
         "2-D": plane.estimate([dope.ExcessAbove(0.05, 20.0), dope.Flux(0), u]),
         "scores only": request.getfixturevalue("bare_estimate"),
+        "read": replace(joint, meta=dict(joint.meta) | {"data": READ}),
     }
 
 
+READ = {
+    "source": HOSTILE, "kind": "NONMEM", "rows": 300, "subjects": 6, "units": 12, "observations": 288, "doses": 12,
+    "grid": "Grid.uniform(0, 24, 32)", "columns": {"time": "TIME", "value": HOSTILE},
+    "measured_in": {"value": "mg/L", "time": "h"}, "channels": ["dose rate", "SEX = M"], "notes": [HOSTILE],
+    "dropped": [{"why": HOSTILE, "count": 1, "lines": [7]}, {"why": "MDV = 1", "count": 20, "rows": list(range(20))}],
+    "aside": {HOSTILE: "text"},
+}  # fmt: skip
+
+
+def second_stages(joint):
+    """A line and means, under headings of a user's."""
+    one, x = joint["soft maximum"], np.linspace(50, 90, len(joint.scores))
+    labels = np.array(["a", HOSTILE])[np.arange(len(x)) % 2]
+    return {HOSTILE: one.regress(pd.DataFrame({"WT": x})), "means": one.regress(pd.DataFrame({"SEX": labels}))}
+
+
 KINDS = ["joint", "one of a joint", "contrast", "ratio", "difference", "plug-in only", "design", "structured",
-         "unlabelled", "2-D", "scores only"]  # fmt: skip
+         "unlabelled", "2-D", "scores only", "read"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def pages(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    return {kind: report(e, folder / f"{kind}.html").read_text("utf-8") for kind, e in estimates(request).items()}
+    out = {}
+    for kind, e in estimates(request).items():
+        more = {"second_stage": second_stages(e)} if kind == "read" else {}
+        out[kind] = report(e, folder / f"{kind}.html", **more).read_text("utf-8")
+    return out
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -146,6 +168,32 @@ def test_what_needs_a_fit_is_left_out_without_one(pages):
     with_fit, without = ([t for _, t in Page(pages[k]).headings] for k in ("joint", "scores only"))
     assert {"Predicted fields and observations", "Design and weights", "Can it be trusted?"} <= set(with_fit)
     assert without[1:] == ["What was asked", "The answer", "Scores", "How it was made", "Data to copy"]
+
+
+def test_what_was_read_is_told_with_the_rows_left_out(pages):
+    text = pages["read"]
+    for words in (
+        "What was read",
+        "12 units of 6 subjects, 288 observations, 12 doses",
+        "line 7",
+        "rows 0, 1, 2, 3, 4, 5, 6, 7 ...",
+        "Columns left aside",
+        "TIME (h) in [0, 24]",
+        "in mg/L",
+    ):
+        assert words in text
+    assert "What was read" not in pages["joint"]
+
+
+def test_second_stages_are_drawn_under_their_headings_with_numbers_to_copy(pages, line_estimate, tmp_path):
+    text = pages["read"]
+    assert text.count("How it depends on the inputs") == 1
+    found = second_stages(line_estimate)["means"]
+    assert html.escape(found.to_frame().to_csv(lineterminator="\n").splitlines()[1].split(",")[-2][:8]) in text
+    assert report(line_estimate["soft maximum"], tmp_path / "one.html", second_stage=found).is_file()
+    with pytest.raises(DataError, match=r"second_stage 'x': pass what est.regress"):
+        report(line_estimate, tmp_path / "bad.html", second_stage={"x": line_estimate})
+    assert not (tmp_path / "bad.html").exists()
 
 
 def test_warnings_stand_beside_the_intervals_they_concern(pages, bare_estimate):

@@ -42,6 +42,20 @@ def test_plots_return_the_axes_they_were_given(ax, line_estimate, line_fit):
     assert list(plots.fields(prediction, [4, 1], several)) == list(several)
 
 
+def test_a_band_holds_the_share_of_observations_that_it_says(line_fit, plane_fit):
+    prediction = line_fit.prediction()
+    low, high = plots.residual_band(prediction)
+    data = prediction.data
+    nodes = data.grid.axes[0].nodes
+    at, residual = data.points[data.observed][:, 0], prediction.residual[data.observed]
+    inside = (np.interp(at, nodes, low) <= residual) & (residual <= np.interp(at, nodes, high))
+    # quantiles of 40 neighbours, off by a place or two at either end
+    assert 0.88 <= inside.mean() <= 0.99
+    assert plots.residual_band(plane_fit.prediction()) is None
+    drawn = plots.field(prediction, 0, Figure().subplots(), band=(low, high), labels=("TIME ($h$)", "DV"))
+    assert (drawn.get_xlabel(), drawn.get_ylabel()) == ("TIME ($h$)", "DV")
+
+
 def test_plots_make_axes_where_none_are_given(line_estimate, line_fit, plane_fit):
     assert len(line_estimate.plot()) == 3
     assert isinstance(line_estimate["soft maximum"].plot(), Axes)

@@ -36,6 +36,7 @@ def estimate(
     outside: str | None = None,
     encoding: str | None = None,
     level: float | None = None,
+    by: str | None = None,
     folds: str | None = None,
     repeats: int | None = None,
     seed: int | None = None,
@@ -88,6 +89,8 @@ def estimate(
         Of a text file.
     level
         Of the intervals; 0.95 unless given.
+    by
+        Covariates over which the report draws the functionals, with commas.
     folds
         Parts of the cross-fitting: a number, or auto.
     repeats
@@ -126,7 +129,7 @@ def estimate(
             "encoding": encoding,
         },
         "grid": _grid(grid),
-        "estimate": {"functionals": list(functional) or None, "level": level},
+        "estimate": {"functionals": list(functional) or None, "level": level, "by": _several(by)},
         "fit": {"folds": _folds(folds), "repeats": repeats, "seed": seed, "epochs": epochs, "device": device},
         "output": {"folder": None if output is None else str(output), "title": title},
     }
@@ -143,6 +146,7 @@ def run(study: Study, *, quiet: bool = False, json: bool = False) -> None:
     say = progress_console()
     say.quiet = quiet
     with say.status("Reading ..."):
+        from dope.cli import second
         from dope.cli import study as studies
         from dope.cli.specs import parse
 
@@ -152,6 +156,7 @@ def run(study: Study, *, quiet: bool = False, json: bool = False) -> None:
         _refuse_level(study.estimate.level)
         data, reading = studies.load(study)
         _try(functionals, data)
+        features = second.features(study.estimate.by, data, reading)
         folds, why = studies.folds(study.fit.folds, data)
         import dope
 
@@ -166,8 +171,9 @@ def run(study: Study, *, quiet: bool = False, json: bool = False) -> None:
     fit = model.fit(data, progress=False if quiet else None)
     with say.status("Estimating ..."):
         est = _estimated(fit, functionals, study, reading, why)
-        document = _document(est, study, reading)
-        files = _write(est, document, study.output)
+        stages = second.stages(est, features)
+        document = _document(est, study, reading, second.records(stages))
+        files = _write(est, stages, document, study.output)
     if quiet:
         return
     out = console()
@@ -198,13 +204,14 @@ def _try(functionals: list[Any], data: Any) -> None:
         evaluate(g, np.ones((1, *data.grid.shape)), data.grid)
 
 
-def _document(est: FittedEstimate, study: Study, reading: Reading) -> str:
+def _document(est: FittedEstimate, study: Study, reading: Reading, stages: dict[str, Any]) -> str:
     import json
     from dataclasses import asdict
 
     document = json.loads(est.to_json())
     document["data"] = document["meta"].pop("data")
     document["study"] = asdict(study)
+    document["second_stage"] = stages
     return json.dumps(document, indent=2, allow_nan=False)
 
 
@@ -221,7 +228,7 @@ def _refuse_folder(folder: Path) -> None:
         raise DataError(f"{place} cannot be written to: choose another folder with -o FOLDER.")
 
 
-def _write(est: FittedEstimate, document: str, output: Any) -> tuple[Path, Path]:
+def _write(est: FittedEstimate, stages: Mapping[str, Any], document: str, output: Any) -> tuple[Path, Path]:
     """Both files, or none: they get their names when both are whole."""
     import dope
 
@@ -230,7 +237,7 @@ def _write(est: FittedEstimate, document: str, output: Any) -> tuple[Path, Path]
     page, numbers = folder / output.report, folder / output.json
     parts = page.with_name(page.name + ".part"), numbers.with_name(numbers.name + ".part")
     try:
-        dope.report(est, parts[0], title=output.title)
+        dope.report(est, parts[0], title=output.title, second_stage=stages)
         parts[1].write_text(document + "\n", encoding="utf-8")
         parts[0].replace(page)
         parts[1].replace(numbers)

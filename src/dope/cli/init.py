@@ -103,6 +103,7 @@ def _main_kind(data: Path, encoding: str, named: Mapping[str, str | None]) -> tu
 # ---- the file -----------------------------------------------------------------------------------------
 def _lines(study: Any, data: OperatorData, reading: Reading, remark: str, output: Path) -> Iterator[str]:
     from dope.cli import study as studies
+    from dope.cli.second import constants
 
     yield f"# Written by `dope init {study.data.file}`. Change what you like, then run:"
     yield f"#   dope estimate {output.name}"
@@ -122,6 +123,10 @@ def _lines(study: Any, data: OperatorData, reading: Reading, remark: str, output
     yield "#   soft-min:SHARPNESS, energy, tracking-error:REFERENCE, point-value:PLACE,WIDTH"
     yield from _functionals(data, reading)
     yield "level = 0.95  # of the intervals"
+    able = [name.split(" = ")[0] for name in constants(data, reading)]
+    if able:
+        yield "# The report draws the functionals over these covariates: a line, a curve or means."
+        yield f"by = {_toml(able[:1])}"
     yield ""
     yield "[fit]"
     folds, why = studies.folds("auto", data)

@@ -52,12 +52,13 @@ class GridOf:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is estimated, written as for `dope report --functional`."""
+    """What is estimated, written as for `dope report --functional`; `by` names inputs for a second stage."""
 
     functionals: list[str] = field(default_factory=list)
     level: float = 0.95
     weights: str = "shared"
     correction: str = "auto"
+    by: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +11,9 @@ import numpy as np
 from dope.diagnostics import Diagnosis
 from dope.functionals import Functional
 from dope.functionals.base import evaluate
-from dope.inference import Estimate, Note
+from dope.inference import Estimate, Note, Regression
 from dope.inference.tables import records
+from dope.reports.measured import Measured
 from dope.reports.words import Asked, ask
 from dope.scores import Prediction
 from dope.scores.plug_in import PlugIn
@@ -44,6 +45,8 @@ class Content:
     fit: Fit | None
     prediction: Prediction | None
     diagnoses: tuple[Diagnosis, ...]
+    measured: Measured = field(default_factory=Measured)
+    second_stage: Mapping[str, Regression] = field(default_factory=dict)
 
     @property
     def corrected(self) -> bool:
@@ -55,7 +58,7 @@ class Content:
         return f"{100 * self.est.level:g} %"
 
 
-def gather(est: Estimate, truth: Mapping[str, float]) -> Content:
+def gather(est: Estimate, truth: Mapping[str, float], second_stage: Mapping[str, Regression] | None = None) -> Content:
     fit: Fit | None = getattr(est, "fit", None)
     if fit is not None and ("second" in est.meta or len(est.scores) != len(fit.data)):
         fit = None  # a difference of two fits is described by neither
@@ -68,9 +71,20 @@ def gather(est: Estimate, truth: Mapping[str, float]) -> Content:
     if fit is not None:  # the functionals are known, but this number is none of them
         derived = "worked out from several functionals"
         asked = [a if j is not None else replace(a, words=derived) for a, j in zip(asked, found, strict=True)]
-    rows = records(est, est.level)
-    diagnoses = _diagnoses(est, found)
-    return Content(est, rows, asked, truth, _warnings(est), fit, prediction, diagnoses)
+    measured = Measured.of(est.meta)
+    asked = [a if a.units is None else replace(a, units=measured.unit(a.units)) for a in asked]
+    return Content(
+        est,
+        records(est, est.level),
+        asked,
+        truth,
+        _warnings(est),
+        fit,
+        prediction,
+        _diagnoses(est, found),
+        measured,
+        second_stage or {},
+    )
 
 
 def _prediction(est: Estimate, fit: Fit) -> Prediction:

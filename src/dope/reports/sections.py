@@ -5,21 +5,18 @@ Each is a function from the content to HTML, empty where it does not apply.
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 import numpy as np
 
 from dope.diagnostics import Check
-from dope.inference import Estimate, Note
+from dope.inference import Note
 from dope.inference.tables import facts
 from dope.reports import plots
 from dope.reports.content import Content, tests_zero
 from dope.reports.markup import (
     Html,
     bullets,
-    code,
     definitions,
     details,
     esc,
@@ -39,8 +36,6 @@ _HISTOGRAMS = 12
 # Love plots: the directions are the same for all functionals, and weights that are shared mostly fail alike.
 _LOVE_PLOTS = 3
 _UNITS = 6
-# A page lists the scores of so many units: some 100 kB.
-_LISTED = 1000
 
 
 def asked(c: Content) -> str:
@@ -48,9 +43,9 @@ def asked(c: Content) -> str:
     for a in c.asked:
         units = "" if a.units is None else f"; {a.units}" if a.units == "no unit" else f"; in {a.units}"
         entries.append((a.name, f"{a.words}{units}"))
-    where = "" if c.fit is None else f" The domain is {domain(c.fit.data.grid)}."
-    legend = " u stands for the unit of the observed values, x for that of the coordinate." if any(
-        a.units not in (None, "no unit") for a in c.asked) else ""  # fmt: skip
+    along = "" if c.measured.coordinate_label is None else f"{c.measured.coordinate_label} in "
+    where = "" if c.fit is None else f" The domain is {along}{domain(c.fit.data.grid)}."
+    legend = _letters(c)
     return section(
         "asked",
         "What was asked",
@@ -59,6 +54,17 @@ def asked(c: Content) -> str:
         paragraph(f"{where}{legend}".strip(), kind="quiet") if where or legend else "",
         _caveat(c),
     )
+
+
+def _letters(c: Content) -> str:
+    """What u and x stand for, where the data did not say what they are measured in."""
+    used = [a.units for a in c.asked if a.units not in (None, "no unit")]
+    parts = []
+    if c.measured.value is None and any("u" in units for units in used):
+        parts.append("u stands for the unit of the observed values")
+    if c.measured.coordinate is None and any("x" in units for units in used):
+        parts.append("x for that of the coordinate" if parts else "x stands for the unit of the coordinate")
+    return f" {', '.join(parts)}." if parts else ""
 
 
 def _caveat(c: Content) -> str:
@@ -200,14 +206,16 @@ def fields(c: Content) -> str:
         return ""
     p = c.prediction
     chosen = plots.representative(p, _UNITS)
-    shared = limits(p, chosen)
     flat = p.data.grid.ndim == 1
+    band = plots.residual_band(p) if flat else None
+    shared = limits(p, chosen, band)
+    labels = (c.measured.coordinate_label, c.measured.value_label)
     pictures = [
         inline(
             f"field{j}",
             f"Predicted field of unit {p.data.ids[i]} with its {int(p.data.counts[i])} observations",
             (3.3, 2.3) if flat else (3.3, 2.8),
-            lambda fig, i=i: plots.field(p, i, fig.subplots(), limits=shared),
+            lambda fig, i=i: plots.field(p, i, fig.subplots(), limits=shared, band=band, labels=labels),
         )
         for j, i in enumerate(chosen)
     ]
@@ -218,6 +226,8 @@ def fields(c: Content) -> str:
     )
     if flat:
         legend = key("line", "predicted field") + key("circle", "observation")
+        if band is not None:
+            legend += key("band", "95 % of all units' observations lie so near their predictions")
     else:
         legend = "Image: predicted field. Circles: observations, on the same colour scale. "
     if p.data.grid.ndim > 2:
@@ -261,6 +271,7 @@ def weights(c: Content) -> str:
         scale = " A weight of 1 means sampling as dense as the reference measure."
     label = f"Weights over the domain and density of points; effective share {100 * share:.0f} %"
     size = (4.8, 2.5) if data.grid.ndim == 1 else (4.6, 3.6)
+    place = c.measured.coordinate_label
     mean = (
         f"{unit.mean():.3f} at the observed points (standard error {spread:.3f}); 1 where weights are right on average"
     )
@@ -273,7 +284,7 @@ def weights(c: Content) -> str:
             "domain.",
             scale,
         ),
-        figure(legend, inline("weights", label, size, lambda fig: plots.weights(p, fig.subplots()))),
+        figure(legend, inline("weights", label, size, lambda fig: plots.weights(p, fig.subplots(), label=place))),
         definitions([("Mean weight", mean), ("Effective share", effective)]),
     )
 
@@ -315,8 +326,8 @@ def made(c: Content) -> str:
     pairs += [(label, _plain(meta[k])) for k, label in named.items() if k in meta]
     if "seconds" in meta:
         pairs.append(("Training time", f"{meta['seconds']} s"))
-    known = {*named, "seconds", "folds", "repeats"}
-    pairs += [(str(k).capitalize(), _plain(v)) for k, v in meta.items() if k not in known]
+    known = {*named, "seconds", "folds", "repeats", "data"}  # what was read has a section of its own
+    pairs += [(str(k).replace("_", " ").capitalize(), _plain(v)) for k, v in meta.items() if k not in known]
     return section("made", "How it was made", definitions(pairs))
 
 
@@ -324,27 +335,3 @@ def _plain(item: Any) -> str:
     if isinstance(item, dict):
         return ", ".join(f"{str(k).replace('_', ' ')} {_plain(v)}" for k, v in item.items())
     return str(item)
-
-
-def data(c: Content) -> str:
-    parts = [details("Estimates, as CSV", code(c.est.to_frame().to_csv(lineterminator="\n"), "Estimates as CSV"))]
-    if len(c.est.scores) <= _LISTED:
-        parts.append(details("Scores of every unit, as CSV", code(_scores_csv(c.est), "Scores as CSV")))
-    else:
-        parts.append(paragraph(f"The scores of {len(c.est.scores)} units are too many for a page: see est.scores."))
-    return f'<div class="data">{section("data", "Data to copy", *parts)}</div>'
-
-
-def _scores_csv(est: Estimate) -> str:
-    s = est.scores
-    out = io.StringIO()
-    write = csv.writer(out, lineterminator="\n").writerow
-    head = ["id", "repeat", "fold"] if s.unit_weight is None else ["id", "repeat", "fold", "weight"]
-    write([*head, *(f"{name}: {part}" for name in s.names for part in ("plug-in", "correction"))])
-    repeats = s.plugin.shape[0] if s.plugin.shape[0] * len(s) <= _LISTED else 1
-    for r in range(repeats):
-        for i, label in enumerate(s.ids):
-            pairs = zip(s.plugin[r, i], s.correction[r, i], strict=True)
-            weight = [] if s.unit_weight is None else [f"{s.unit_weight[i]:.7g}"]
-            write([label, r, int(s.fold[r, i]), *weight, *(f"{v:.7g}" for pair in pairs for v in pair)])
-    return out.getvalue()

@@ -42,7 +42,7 @@ figure {{ margin: 1rem 0; }}
 figcaption {{ font-size: .92rem; max-width: 46rem; margin-top: .3rem; }}
 .many > div {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr));
   gap: .8rem 1.2rem; }}
-.plot {{ display: block; width: 100%; height: auto; font-family: inherit; }}
+.plot {{ display: block; width: 100%; height: auto; overflow: visible; font-family: inherit; }}
 .plot * {{ stroke-linejoin: round; stroke-linecap: butt; }}
 .key {{ display: inline-block; margin-right: 1.1rem; max-width: 100%; }}
 .mark {{ display: inline-block; width: .8em; height: .8em; margin-right: .4em; vertical-align: -.05em; }}

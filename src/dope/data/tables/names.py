@@ -40,6 +40,9 @@ ROLES: dict[str, tuple[str, ...]] = {
     "time unit": ("TIMEU", "FRLTU", "AFRLTU", "NFRLTU", "RRLTU", "TIMEUNIT", "TIMEUNITS"),
 }  # fmt: skip
 
+_READ = frozenset(word for role in ("id", "time", "value", "dose", "value unit", "dose unit", "time unit")
+                  for word in ROLES[role])  # fmt: skip
+
 # Time since the first dose, and the same clock's time since the latest one: their difference is when that was given.
 SINCE = {"AFRLT": "ARRLT", "NFRLT": "NRRLT"}
 GLUCOSE = frozenset({"GL", "GLUCOSE", "GLUCOSEVALUE", "SENSORGLUCOSE", "HISTORICGLUCOSE", "SGV"})
@@ -92,7 +95,9 @@ def is_counter(name: str) -> bool:
 
 
 def cannot_be_covariate(name: str) -> bool:
-    return is_counter(name) or bool(_NO_COVARIATE.match(normal(name)))
+    """Whether it is no property of a subject: a counter, a result, a time, or a second column for what is read."""
+    plain = normal(name)
+    return is_counter(name) or bool(_NO_COVARIATE.match(plain)) or plain in _READ
 
 
 @dataclass(frozen=True)

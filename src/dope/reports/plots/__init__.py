@@ -7,10 +7,22 @@ names of users are never read as mathematics.
 """
 
 from dope.reports.plots.balance import balance
-from dope.reports.plots.fields import field, fields, representative
+from dope.reports.plots.canvas import heading
+from dope.reports.plots.fields import field, fields, representative, residual_band
 from dope.reports.plots.forest import forest
 from dope.reports.plots.scores import scores
 from dope.reports.plots.second_stage import second_stage
 from dope.reports.plots.weights import weights
 
-__all__ = ["balance", "field", "fields", "forest", "representative", "scores", "second_stage", "weights"]
+__all__ = [
+    "balance",
+    "field",
+    "fields",
+    "forest",
+    "heading",
+    "representative",
+    "residual_band",
+    "scores",
+    "second_stage",
+    "weights",
+]

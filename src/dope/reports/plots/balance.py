@@ -35,9 +35,10 @@ def balance(diagnosis: Diagnosis, ax: Axes | None = None) -> Axes:
     ax.plot(even.z[beyond], places[beyond], "o", color=LIGHT.plugin, markerfacecolor="none", markersize=6.5,
             markeredgewidth=1.7)  # fmt: skip
     for z, y, size in zip(even.z[beyond], places[beyond], even.size[beyond], strict=True):
-        ax.annotate(f"{100 * abs(size):.2g} %", (z, y), (8 if z > 0 else -8, 0), textcoords="offset points",
-                    ha="left" if z > 0 else "right", va="center", fontsize="small")  # fmt: skip
-    reach = 1.25 * max(float(np.abs(even.z).max()), limit)
+        # right of the dot, or of the axis: on the left it would run into the names
+        ax.annotate(f"{100 * abs(size):.2g} %", (max(z, 0.0), y), (8, 0), textcoords="offset points", va="center",
+                    fontsize="small")  # fmt: skip
+    reach = max(1.25 * float(np.abs(even.z).max()), 1.6 * float(even.z.max()), 1.25 * limit)
     ax.set_xlim(-reach, reach)
     ax.set_ylim(places[-1] - 0.6, 0.6)
     ax.set_yticks(places, even.names, parse_math=False)

@@ -41,5 +41,8 @@ def heading(ax: Axes, text: str, **how: Any) -> None:
     ax.set_title(clean(text), loc="left", parse_math=False, **how)
 
 
-def coordinate(grid: Grid, axis: int = 0) -> str:
+def coordinate(grid: Grid, axis: int = 0, label: str | None = None) -> str:
+    """The name of an axis: its label where it has one."""
+    if label is not None:
+        return clean(label)
     return _COORDINATES[axis] if grid.ndim <= len(_COORDINATES) else f"x{axis + 1}"

@@ -15,22 +15,24 @@ _BINS = 24
 _POINTS = 1500
 
 
-def weights(prediction: Prediction, ax: Axes | None = None) -> Axes:
+def weights(prediction: Prediction, ax: Axes | None = None, *, label: str | None = None) -> Axes:
     """The weights `xi` over the domain, against how densely it was observed.
 
     In 1-D: bars for the density of the points relative to the reference measure, a line for the mean weight over
     units and a band from its 5 % to its 95 % quantile. Where points are twice as dense, the weight should be a half.
     In 2-D: the mean weight as an image, with the points; in more dimensions its middle slice.
+
+    label : of the coordinate, in 1-D.
     """
     ax = canvas.axes(ax, 4.8, 3.0)
     if prediction.xi is None:
         raise ValueError("directly learned weights have no design factor to draw")
     if prediction.data.grid.ndim > 1:
         return _image(ax, prediction.data, prediction.xi)
-    return _curves(ax, prediction.data, prediction.xi)
+    return _curves(ax, prediction.data, prediction.xi, label)
 
 
-def _curves(ax: Axes, data: OperatorData, xi: np.ndarray) -> Axes:
+def _curves(ax: Axes, data: OperatorData, xi: np.ndarray, label: str | None) -> Axes:
     canvas.open_frame(ax)
     nodes = data.grid.axes[0].nodes
     edges, density = relative_density(data)
@@ -42,7 +44,7 @@ def _curves(ax: Axes, data: OperatorData, xi: np.ndarray) -> Axes:
     ax.axhline(1, color=LIGHT.muted, linewidth=1, linestyle=(0, (2, 2)))
     ax.set_ylim(0, 1.08 * max(float(density.max()), float(high.max()), 1.0))
     ax.set_xlim(edges[0], edges[-1])
-    ax.set_xlabel(canvas.coordinate(data.grid))
+    ax.set_xlabel(canvas.coordinate(data.grid, label=label), parse_math=False)
     ax.set_ylabel("relative to even")
     return ax
 
