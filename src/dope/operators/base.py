@@ -118,7 +118,8 @@ class FieldNet(nn.Module):
 
         values = (inputs.clamp(own(self.in_low), own(self.in_high)) - own(self.in_shift)) / own(self.in_scale)
         places = self._standard(self.places.flatten(0, -2)).mT.unflatten(-1, self.places.shape[:-1])
-        places = places.unsqueeze(-2 - self.ndim).expand(*values.shape[: -1 - self.ndim], *places.shape[-1 - self.ndim :])
+        places = places.unsqueeze(-2 - self.ndim)
+        places = places.expand(*values.shape[: -1 - self.ndim], *places.shape[-1 - self.ndim :])
         return torch.cat([values, places], -1 - self.ndim).movedim(-1 - self.ndim, -1)
 
     def _standard(self, places: Tensor) -> Tensor:

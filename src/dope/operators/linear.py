@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class Linear(nn.Linear):
-    """`(..., in) -> (..., out)`; with stacked weights (M, out, in), network by network, `(M, ..., in) -> (M, ..., out)`."""
+    """`(..., in) -> (..., out)`; with stacked weights (M, out, in) for M inputs, `(M, ..., in) -> (M, ..., out)`."""
 
     def forward(self, u: Tensor) -> Tensor:
         if self.weight.dim() == 2:

@@ -73,7 +73,7 @@ class Ensemble:
 
     @cached_property
     def _stacked(self) -> nn.Module:
-        """The module with the stacked tensors themselves in place of its own: to put them in at each call takes long."""
+        """The module with the stacked tensors in place of its own: to put them in at each call takes long."""
         module = deepcopy(self.module)
         for name, value in (self.parameters | self.buffers).items():
             owner, _, own = name.rpartition(".")
