@@ -1,6 +1,6 @@
 """How long a training step and a cell of a study take on one CPU core, beside other ways to do the same.
 
-    python benchmarks/speed.py [--repeats 3] [--steps 320] [--out benchmarks/results/speed-cpu.json]
+    python benchmarks/speed.py [--repeats 3] [--steps 80] [--out benchmarks/results/speed-cpu.json]
 
 One thread. Times are processor time of this process, which other programs on the machine change little; wall time
 stands beside them. The step is that of the published FNO in one dimension on the dosing data: forward, loss at 24
@@ -36,6 +36,7 @@ from dope.training import Task, train
 CPU = torch.device("cpu")
 NODES, CHANNELS, WIDTH, MODES, LAYERS, BATCH, POINTS = 128, 3, 32, 12, 3, 8, 24
 STACKS = (1, 2, 5, 10)
+RUNS = 10  # of which the quickest counts, where a step is timed
 # Seconds of the published implementation at its best setting (one thread a process): FNO for AUC and TAT of one
 # (repeat, rho), two processes on two cores; DeepONet the same in one process; Darcy for one (repeat, kappa), one core.
 PUBLISHED = {"pk-fno": (39.2, 2), "pk-deeponet": (24.0, 1), "darcy": (43.0, 1)}
@@ -169,23 +170,23 @@ def parameters(net: nn.Module) -> int:
     return sum(p.numel() * (2 if p.is_complex() else 1) for p in net.parameters())
 
 
-def steps(count: int, repeats: int) -> list[dict[str, Any]]:
+def steps(count: int) -> list[dict[str, Any]]:
     data, short = Data(count), Data(3)
     published = dope.FNO(modes=MODES, period=1)
     size = parameters(published.build(data.data.grid, data.data.channels))
     out = []
     for networks in STACKS:
         stacked(short, networks, published)
-        took = best(lambda m=networks: stacked(data, m, published), repeats, count * networks)
+        took = best(lambda m=networks: stacked(data, m, published), RUNS, count * networks)
         out.append({"what": "stacked", "networks": networks, "parameters": size, **took})
     plain(short)
-    took = best(lambda: plain(data), repeats, count)
+    took = best(lambda: plain(data), RUNS, count)
     out.append({"what": "plain", "networks": 1, "parameters": parameters(PlainFNO()), **took})
     peer = neuraloperator(data)
     if peer is not None:
         run, size = peer
         run()
-        out.append({"what": "neuraloperator", "networks": 1, "parameters": size, **best(run, repeats, count)})
+        out.append({"what": "neuraloperator", "networks": 1, "parameters": size, **best(run, RUNS, count)})
     return out
 
 
@@ -300,14 +301,14 @@ def show(result: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=320)
+    parser.add_argument("--steps", type=int, default=80)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "speed-cpu.json")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     counted = arithmetic()
     result = {
         "machine": machine(),
-        "steps": steps(chosen.steps, chosen.repeats),
+        "steps": steps(chosen.steps),
         "cells": cells(chosen.repeats),
         "published": PUBLISHED,
         "goals": GOALS,

@@ -23,6 +23,9 @@ html_theme = "pydata_sphinx_theme"
 html_title = "dope"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "secondary_sidebar_items": ["page-toc"]}
 html_show_sourcelink = False
+# pages without pages below them have nothing to navigate to at their side
+_ALONE = "quickstart how-it-works when-not-to-use troubleshooting coming-from design_principles cite"
+html_sidebars = {page: [] for page in _ALONE.split()}
 
 # Pages with code are run when they are built, so that every number on them was printed by this version.
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]

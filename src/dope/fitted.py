@@ -16,7 +16,7 @@ from dope.answers import FittedDiagnosis, FittedEstimate
 from dope.data import Blocks, DataError, OperatorData
 from dope.data.operator_data import side_by_side
 from dope.diagnostics import diagnose
-from dope.functionals import Functional
+from dope.functionals import Functional, Mean
 from dope.functionals.base import evaluate, not_a_functional, representers
 from dope.nuisances import Plan, SideBySide, fit_weights, out_of_fold
 from dope.operators import Operator, Precomputed, Pretrained
@@ -274,24 +274,35 @@ class Fit:
 def learn_together(
     fits: Sequence[Fit], functionals: Sequence[Functional], weights: str, *, progress: Progress = no_progress
 ) -> None:
-    """Learn "structured" or "direct" weights of one functional for each fit, in one training; every fit keeps its own.
+    """Learn "structured" or "direct" weights of one functional for each fit, in one training; each keeps its own.
 
-    The fits differ in their units and seeds only, as those of `fit_together` do.
+    The fits differ in their units and seeds only, as those of `fit_together` do; one may be named several times,
+    with a functional each. The structured weights of the mean are those that the fit already has.
     """
-    first = fits[0]
-    data, plan = side_by_side([fit.data for fit in fits]), SideBySide([fit.plan for fit in fits])
-    starts = np.cumsum([0, *(len(fit.data) for fit in fits)])
-    networks = np.cumsum([0, *(len(fit.plan) for fit in fits)])
+    pairs = list(zip(fits, functionals, strict=True))
+    if weights == "structured":
+        for fit, g in pairs:
+            if type(g) is Mean:
+                fit._learned[weights, id(g)] = (g, fit.xi)
+        pairs = [(fit, g) for fit, g in pairs if type(g) is not Mean]
+    if not pairs:
+        return
+    first = pairs[0][0]
+    data, plan = side_by_side([fit.data for fit, _ in pairs]), SideBySide([fit.plan for fit, _ in pairs])
+    starts = np.cumsum([0, *(len(fit.data) for fit, _ in pairs)])
+    networks = np.cumsum([0, *(len(fit.plan) for fit, _ in pairs)])
 
     def representer(seen: Sequence[np.ndarray]) -> list[np.ndarray]:
         out: list[np.ndarray] = []
-        for fit, g, start, m, end in zip(fits, functionals, starts[:-1], networks[:-1], networks[1:], strict=True):
+        predicted: dict[int, list[np.ndarray]] = {}
+        for (fit, g), start, m, end in zip(pairs, starts[:-1], networks[:-1], networks[1:], strict=True):
             units = [u - start for u in seen[m:end]]
-            if fit.solution is not None:
-                fields = fit.solution.predict_each(fit.data.inputs, units)
-            else:  # brought by the user: one for all folds
-                fields = [fit.fields[0, u] for u in units]
-            values = representers(g, np.concatenate(fields).astype(np.float64), data.grid)
+            if id(fit) not in predicted:
+                if fit.solution is not None:
+                    predicted[id(fit)] = fit.solution.predict_each(fit.data.inputs, units)
+                else:  # brought by the user: one for all folds
+                    predicted[id(fit)] = [fit.fields[0, u] for u in units]
+            values = representers(g, np.concatenate(predicted[id(fit)]).astype(np.float64), data.grid)
             out += np.split(values, np.cumsum([len(u) for u in units])[:-1])
         return out
 
@@ -303,13 +314,13 @@ def learn_together(
         representer=representer,
         factor=weights == "structured",
         device=first.device,
-        what=f"weights of {functionals[0].name}"[:26],
+        what=f"weights of {pairs[0][1].name}"[:26],
         progress=progress,
     )
     learned = out_of_fold(ensemble, plan, data.inputs)
     for m, r, units in plan.held_out():
         learned[r, units] *= scale[m]
-    for fit, g, start in zip(fits, functionals, starts, strict=False):
+    for (fit, g), start in zip(pairs, starts, strict=False):
         fit._learned[weights, id(g)] = (g, learned[:, start : start + len(fit.data)])  # g is kept: its id stays its own
 
 

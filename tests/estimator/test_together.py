@@ -62,6 +62,21 @@ def test_weights_of_a_functional_are_learned_together_too(together, alone, weigh
         assert one.estimate(g, weights=weights).value != pytest.approx(one.estimate(g).value, abs=1e-9)
 
 
+def test_weights_of_several_functionals_of_one_fit_are_learned_at_once(alone):
+    """And those of the mean, which are not learned again, are what an integral of the field itself learns."""
+    fit, mean = alone[0], dope.Mean()
+    asked = [dope.TimeAbove(0.2, 8.0), mean, dope.Integral(lambda u, x: u), dope.SoftMax(6.0)]
+    learn_together([fit] * 4, asked, "structured")
+    one_by_one = [dope.TimeAbove(0.2, 8.0), dope.SoftMax(6.0)]
+    for g in one_by_one:
+        learn_together([fit], [g], "structured")
+    learned = {key: values for key, (_, values) in fit._learned.items()}
+    for g, other in zip((asked[0], asked[3]), one_by_one, strict=True):
+        np.testing.assert_allclose(learned["structured", id(g)], learned["structured", id(other)], **CLOSE)
+    assert learned["structured", id(mean)] is fit.xi
+    np.testing.assert_allclose(learned["structured", id(asked[2])], fit.xi, **CLOSE)
+
+
 def test_a_split_in_place_of_cross_fitting_estimates_from_the_last_units_alone():
     world_data = WORLD.sample(40, seed=5).data
     plan = Plan.split(20, 5, 15, seed=3)

@@ -7,6 +7,7 @@ from torch import nn
 
 from dope import FNO, DataError, DeepONet, Grid, OperatorData, pretrained
 from dope.operators import FieldNet
+from dope.training import Ensemble
 
 LINE = Grid.uniform(0, 24, 32)
 SQUARE = Grid.product(Grid.uniform(0, 1, 9), Grid.cells(0, 2, 8))
@@ -167,3 +168,28 @@ def test_what_cannot_be_an_operator_is_refused():
         pretrained(3)
     with pytest.raises(DataError, match="layout"):
         pretrained(lambda a: a, layout="channels")
+
+
+@pytest.mark.parametrize("grid", [LINE, SQUARE, CUBE])
+@pytest.mark.parametrize("operator", ARCHITECTURES)
+@pytest.mark.parametrize("positive", [False, True])
+def test_stacked_weights_are_networks_side_by_side(operator, grid, positive):
+    """With gradients, and with scales of their own."""
+    nets = [build(operator, grid, seed=m, positive=positive) for m in range(3)]
+    inputs = torch.randn(3, 4, 2, *grid.shape)
+    for m, net in enumerate(nets):
+        net.standardise(2 * m + (1 + m) * inputs[m], torch.randn(9) * (1 + m) + m)
+        for p in net.parameters():
+            nn.init.normal_(p, std=0.1)
+    ensemble = Ensemble.of(nets, torch.device("cpu"))
+    assert nets[0].stacks
+    for v in ensemble.parameters.values():
+        v.requires_grad_()
+    together, alone = ensemble(inputs), [net(a) for net, a in zip(nets, inputs, strict=True)]
+    torch.testing.assert_close(together, torch.stack(alone), rtol=1e-4, atol=1e-5)
+    mix = torch.randn_like(together)
+    slopes = torch.autograd.grad((mix * together).sum(), list(ensemble.parameters.values()))
+    for name, slope in zip(ensemble.parameters, slopes, strict=True):
+        for m, net in enumerate(nets):
+            (one,) = torch.autograd.grad((mix[m] * alone[m]).sum(), net.get_parameter(name), retain_graph=True)
+            torch.testing.assert_close(slope[m], one, rtol=1e-3, atol=1e-4)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from dope.data import DataError
 from dope.studies import STUDIES, pictures, save_figures
-from dope.studies import figures as draw
+from dope.studies import panels as draw
 from dope.studies.results import Results
 from dope.studies.slopes import slopes
 from dope.studies.table import summarise

@@ -69,14 +69,14 @@ def _stages(given: Regression | Mapping[str, Regression] | None) -> Mapping[str,
 def _page(content: Content, title: str | None) -> str:
     # not before a page is written: matplotlib takes long to load
     from dope.reports import sections as of
+    from dope.reports import tables
     from dope.reports.dependence import dependence
     from dope.reports.origin import origin
-    from dope.reports.tables import data
 
     est = content.est
     heading = title or _title(est)
     observations = "" if est.scores.counts is None else f", {int(np.sum(est.scores.counts))} observations"
-    parts = (of.asked, of.answer, of.trust, of.fields, of.weights, of.scores, dependence, origin, of.made, data)
+    parts = (of.asked, of.answer, of.trust, of.fields, of.weights, of.scores, dependence, origin, of.made, tables.data)
     body = "\n".join(part for write in parts if (part := write(content)))
     return document(heading, f"Debiased estimation with a neural operator. {est.n} units{observations}.", body)
 

@@ -179,7 +179,7 @@ def _asked(study: Study, cell: Cell, world: World) -> list[dict[str, Functional]
 
 
 def _learn(study: Study, fits: Sequence[Fit], asked: Sequence[list[dict[str, Functional]]]) -> dict[str, float]:
-    """Learn the weights of single functionals for all cells at once; seconds of one cell and functional, by kind."""
+    """Learn the weights of all functionals for all cells at once; seconds of one cell and functional, by kind."""
     seconds: dict[str, float] = {}
     settings = range(len(asked[0]) if study.kind in _BY_SETTING else 1) if asked else ()
     for kind in ("structured", "direct"):
@@ -187,8 +187,7 @@ def _learn(study: Study, fits: Sequence[Fit], asked: Sequence[list[dict[str, Fun
             continue
         begun = time.perf_counter()
         pairs = [(g, k) for k in settings for g in asked[0][0]]
-        for g, k in pairs:
-            learn_together(fits, [of_cell[k][g] for of_cell in asked], kind)
+        learn_together(list(fits) * len(pairs), [of_cell[k][g] for g, k in pairs for of_cell in asked], kind)
         seconds[kind] = (time.perf_counter() - begun) / max(1, len(fits) * len(pairs))
     return seconds
 

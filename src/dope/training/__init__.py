@@ -8,9 +8,10 @@ loss means.
 
 from dope.training.devices import resolve_device, single_threaded
 from dope.training.ensemble import Ensemble
+from dope.training.feed import Task
 from dope.training.progress import Progress, no_progress, progress_bar
 from dope.training.recipe import Recipe
-from dope.training.trainer import Task, train
+from dope.training.trainer import train
 
 __all__ = [
     "Ensemble",

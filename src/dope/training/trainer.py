@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from dope.data import DataError
 from dope.training.checkpoint import Checkpoint
 from dope.training.ensemble import Ensemble, State
+from dope.training.feed import Batch, Feed, Task, stream
 from dope.training.progress import Progress, no_progress
 from dope.training.recipe import Recipe
 
-Batch = dict[str, Tensor]
 Loss = Callable[[Tensor, Batch], Tensor]
 """`loss(fields (B, *grid), batch) -> (B,)`: one value a unit, from the unit's own tensors."""
 
@@ -26,15 +26,6 @@ _RANDOM = threading.Lock()  # torch initialises modules from one global generato
 _CHECKS = 50  # how often, at most, the held-out loss is looked at
 # Networks of the trial step that tells a network's memory, and the share of the free memory that is then used.
 _PROBE, _MEMORY_SHARE = 8, 0.7
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """One network to train: its seed, and the units (positions in the shared tensors) it may see."""
-
-    seed: int
-    train: np.ndarray
-    validate: np.ndarray
 
 
 def train(
@@ -158,8 +149,8 @@ def _train_group(
     # all parameters as one row a network, which the optimiser steps at once; the networks learn by its parts
     flat = torch.cat([v.flatten(1) for v in ensemble.parameters.values()], 1)
     ensemble.parameters = {k: v.requires_grad_() for k, v in _parts(flat, ensemble.parameters).items()}
-    feed = _Feed(work.shared, own, tasks, device)
-    order = np.stack([_stream(task, recipe.batch, steps) for task in tasks], axis=1)  # (steps, M, batch)
+    feed = Feed(work.shared, own, tasks, device)
+    order = np.stack([stream(task, recipe.batch, steps) for task in tasks], axis=1)  # (steps, M, batch)
     order = torch.as_tensor(order, device=device)
     held_out = len(tasks[0].validate) > 0
     every = max(1, round(len(tasks[0].train) / recipe.batch), steps // _CHECKS)
@@ -206,7 +197,7 @@ class _Step:
 
     _FIRST, _WORTH = 3, 20  # steps before one is recorded, in which libraries settle; and how many must be left
 
-    def __init__(self, work: _Work, ensemble: Ensemble, flat: Tensor, feed: _Feed) -> None:
+    def __init__(self, work: _Work, ensemble: Ensemble, flat: Tensor, feed: Feed) -> None:
         self.work, self.ensemble, self.flat, self.feed = work, ensemble, flat, feed
         recipe, self.gpu = work.recipe, work.device.type == "cuda"
         rate = torch.tensor(recipe.rate, device=work.device) if self.gpu else recipe.rate
@@ -283,72 +274,10 @@ def _parts(flat: Tensor, like: State) -> State:
 
 
 @torch.no_grad()
-def _held_out_value(ensemble: Ensemble, loss: Loss, feed: _Feed) -> Tensor:
+def _held_out_value(ensemble: Ensemble, loss: Loss, feed: Feed) -> Tensor:
     """Mean held-out loss `(M,)`."""
     total = torch.zeros(len(ensemble), device=feed.device, dtype=torch.float64)
     for place, real in feed.validation_places():
         values = _values(ensemble, loss, feed.held_out(place))
         total += (values * real).double().sum(1)
     return total / feed.validation_sizes
-
-
-def _stream(task: Task, batch: int, steps: int) -> np.ndarray:
-    """Positions within the task's training units, `(steps, batch)`: shuffled passes one after another."""
-    rng = np.random.default_rng(task.seed)
-    need, units = steps * batch, len(task.train)
-    passes = np.tile(np.arange(units), (-(-need // units), 1))
-    return rng.permuted(passes, axis=1).reshape(-1)[:need].reshape(steps, batch)
-
-
-class _Feed:
-    """Hands every network the rows of its own units."""
-
-    _AT_ONCE = 64  # held-out units of a network that are evaluated at a time
-
-    def __init__(self, shared, own, tasks: Sequence[Task], device: torch.device) -> None:
-        self.device = device
-        self.shared = shared
-        self.train_units = _table([t.train for t in tasks], device)
-        self.validate_units = _table([t.validate for t in tasks], device)
-        sizes = [len(t.validate) for t in tasks]
-        self.longest = max(sizes)
-        self.validation_sizes = torch.as_tensor(sizes, device=device, dtype=torch.float64)
-        self.row = torch.arange(len(tasks), device=device)[:, None]
-        self.own_train = {
-            k: _padded([v[: len(t.train)] for v, t in zip(vs, tasks, strict=True)], device) for k, vs in own.items()
-        }
-        self.own_validate = {
-            k: _padded([v[len(t.train) :] for v, t in zip(vs, tasks, strict=True)], device) for k, vs in own.items()
-        }
-
-    def training(self, place: Tensor) -> Batch:
-        """The batch at positions `(M, B)` of each network's training units."""
-        return self._rows(self.train_units, self.own_train, place)
-
-    def held_out(self, place: Tensor) -> Batch:
-        return self._rows(self.validate_units, self.own_validate, place)
-
-    def _rows(self, units: Tensor, own: Mapping[str, Tensor], place: Tensor) -> Batch:
-        unit = units.gather(1, place)
-        return {k: v[unit] for k, v in self.shared.items()} | {k: v[self.row, place] for k, v in own.items()}
-
-    def validation_places(self):
-        sizes = self.validation_sizes[:, None]
-        for start in range(0, self.longest, self._AT_ONCE):
-            place = torch.arange(start, min(start + self._AT_ONCE, self.longest), device=self.device)
-            place = place.expand(len(self.row), -1)
-            real = place < sizes
-            yield torch.where(real, place, 0), real
-
-
-def _table(rows: Sequence[np.ndarray], device: torch.device) -> Tensor:
-    """Units of each network, padded by repeating the first: padding is never drawn or is masked."""
-    longest = max(len(r) for r in rows)
-    out = np.zeros((len(rows), longest), dtype=np.int64)
-    for m, row in enumerate(rows):
-        out[m, : len(row)] = row
-    return torch.as_tensor(out, device=device)
-
-
-def _padded(parts: Sequence[Tensor], device: torch.device) -> Tensor:
-    return torch.nn.utils.rnn.pad_sequence(list(parts), batch_first=True).to(device)
