@@ -8,8 +8,8 @@ import torch
 from dope.functionals import Functional, Integral
 from dope.scores.correction import Correction, Prediction
 
-# Nodes and weights of a five-point Gauss rule: exact expectations of polynomials to degree nine.
-_GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+# A Gauss rule that also resolves integrands as steep as three over the noise.
+_GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 _GAUSS_WEIGHTS = _GAUSS_WEIGHTS / _GAUSS_WEIGHTS.sum()
 
 
