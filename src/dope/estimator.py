@@ -67,9 +67,7 @@ class DOPE:
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise DataError(f"{name} must be a whole number of at least {least}, got {value!r}.")
 
-    def fit(
-        self, data: OperatorData, *, progress: bool | None = None, checkpoint: str | Path | None = None
-    ) -> Fit:
+    def fit(self, data: OperatorData, *, progress: bool | None = None, checkpoint: str | Path | None = None) -> Fit:
         """Train the solution operator and the weights of every fold; then estimate any functional from the result.
 
         `progress` shows bars on stderr; by default where a person watches a terminal. `checkpoint` is a folder for the
@@ -135,9 +133,7 @@ def fit_together(
             if isinstance(operator, Pretrained):
                 fields = np.concatenate([operator.fields(part) for part in data])
                 return None, np.repeat(fields[None], plan.repeats, axis=0)
-            networks = fit_solution(
-                pooled, operator, plan, recipe, device=device, progress=tell, checkpoint=checkpoint
-            )
+            networks = fit_solution(pooled, operator, plan, recipe, device=device, progress=tell, checkpoint=checkpoint)
             return networks, out_of_fold(networks, plan, pooled.inputs)
 
         def weights() -> tuple[Ensemble, np.ndarray]:
