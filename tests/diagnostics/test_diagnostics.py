@@ -121,6 +121,36 @@ def test_gaps_are_parts_where_nobody_was_seen():
     assert unseen(dope.Mean(), seen_at(square, places * [0.5, 1])) == pytest.approx(0.5)
 
 
+def test_a_question_about_the_observed_part_is_judged_there():
+    """Points in the lower half only: weights that are right there balance the half and nothing beyond it."""
+    rng, grid = np.random.default_rng(1), dope.Grid.uniform(0, 1, 41)
+    half = grid.points[:, 0] <= 0.5
+    points = rng.uniform(0, 0.5 - 1 / 80, (400, 8))
+    u = 1 + 0.3 * rng.normal(size=(400, 1)) * np.cos(np.pi * grid.points[:, 0])
+    data = dope.OperatorData(u, points, np.zeros((400, 8)), grid=grid)
+    xi = np.where(half, 0.5, 5.0) * np.ones((400, 1))
+    p = Prediction(data, u, xi)
+    lower, energy = lambda x: x < 0.5, dope.Energy()
+    confined = energy.within(lower)
+    for g, passed in ((energy, False), (confined, True), (confined.within(lambda x: x > 0), True)):
+        checks = {c.name: c for c in diagnose(g, p, correction=Exact(0.0), se=0.1).checks}
+        assert checks["gaps"].passed == checks["balance"].passed == passed, (g, checks)
+    inside = overlap(p.xi_at_points, p, lower)
+    assert inside.effective == pytest.approx(1)
+    assert overlap(p.xi_at_points, p, lambda x: x < 0.25).observations < 0.55 * inside.observations
+
+
+def test_a_remainder_lost_in_its_own_noise_is_not_passed():
+    from dope.diagnostics.diagnosis import _remainder_check
+
+    assert _remainder_check(0.01, 0.01, 0.1, "").passed
+    assert _remainder_check(0.06, 0.04, 0.1, "").passed  # large, but within its own error
+    assert not _remainder_check(0.09, 0.04, 0.1, "").passed
+    lost = _remainder_check(-0.068, 0.1, 0.015, "")
+    assert not lost.passed
+    assert "too uncertain to tell" in lost.words
+
+
 def verdict(g, shift, method, *, xi=None, n=300):
     u, data, right = world(n=n, k=20, noise=0.02)
     p = Prediction(data, u + shift * (1 + np.cos(2 * np.pi * X)), right if xi is None else xi(right))

@@ -33,6 +33,8 @@ _UNSEEN = 0.1
 _CHANCE, _IMBALANCE = 0.01, 0.2
 # Bias of half a standard error brings the coverage of a 95 % interval to 92 %.
 _REMAINDER = 0.5
+# Nothing can be said of a remainder whose own error is as large as that of the estimate.
+_HIDDEN = 1.0
 # Beyond this share of the spread of the solution an expansion around the prediction says little.
 _RELATIVE_ERROR = 0.5
 
@@ -107,9 +109,10 @@ def diagnose(g: Functional, prediction: Prediction, *, correction: Correction, s
     `correction` is the one in use, `se` the standard error of the estimate it gave.
     """
     factor = prediction.xi_at_points if prediction.xi is not None else np.ones(prediction.data.observed.shape)
-    spread = overlap(factor, prediction)
+    spread = overlap(factor, prediction, g.confined_to)
     # the exact correction weighs by xi alone, as the mean does: its error is one of phi(S), wherever w_g may vanish
-    even = balance(Mean() if correction.name == "exact" else g, prediction)
+    mean = Mean() if g.confined_to is None else Mean().within(g.confined_to)
+    even = balance(mean if correction.name == "exact" else g, prediction)
     error = operator_error(prediction, factor)
     checks = [_overlap_check(spread), _gaps_check(unseen(g, prediction)), _balance_check(even)]
     remedy = "a better operator, more units or more folds" + (
@@ -186,12 +189,8 @@ def _remainder_check(value: float, noise: float, se: float, remedy: str) -> Chec
         words = "the second-order remainder of the correction cannot be estimated from units with one point each"
         return Check("remainder", value, _REMAINDER, False, words, f"observe some units at two points, or {remedy}")
     ratio = abs(value) / se if se > 0 else (float("inf") if value else 0.0)
-    beyond_chance = abs(value) > 2 * noise
-    return Check(
-        "remainder",
-        ratio,
-        _REMAINDER,
-        ratio <= _REMAINDER or not beyond_chance,
-        f"the second-order remainder of the correction is {value:.2g} (se {noise:.1g}), {ratio:.2g} standard errors",
-        remedy,
-    )
+    words = f"the second-order remainder of the correction is {value:.2g} (se {noise:.1g}), {ratio:.2g} standard errors"
+    # a large value within its own error is no finding, unless that error would hide any
+    small, chance, hidden = ratio <= _REMAINDER, abs(value) <= 2 * noise, noise > _HIDDEN * se
+    words += " of the estimate, which is too uncertain to tell" if hidden else ""
+    return Check("remainder", ratio, _REMAINDER, (small or chance) and not hidden, words, remedy)

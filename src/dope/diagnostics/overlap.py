@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dope.functionals.base import Region
+from dope.functionals.integral import inside
 from dope.scores import Prediction
 
 
@@ -23,9 +25,12 @@ class Overlap:
     observations: int
 
 
-def overlap(weights: np.ndarray, prediction: Prediction) -> Overlap:
-    """The overlap of weights `(n, K)` at the observed points."""
-    w = np.abs(weights[prediction.data.observed])
+def overlap(weights: np.ndarray, prediction: Prediction, region: Region | None = None) -> Overlap:
+    """The overlap of weights `(n, K)` at the observed points, or at those in a region."""
+    data = prediction.data
+    w, places = np.abs(weights[data.observed]), data.points[data.observed]
+    if region is not None:
+        w = w[inside(region, places[..., 0] if data.grid.ndim == 1 else places, data.grid.ndim)]
     total = w.sum()
     if total == 0:
         return Overlap(0.0, 1.0, float("inf"), len(w))

@@ -61,6 +61,11 @@ class Functional(ABC):
             (gradient,) = torch.autograd.grad(values.sum(), u)
         return gradient.detach()
 
+    @property
+    def confined_to(self) -> Region | None:
+        """Where it looks, if `within` confined it; None for the whole domain."""
+        return None
+
     def within(self, region: Region) -> Functional:
         """This functional under the reference measure conditioned on a region.
 

@@ -73,6 +73,11 @@ class _Within(Functional):
         self._g, self._region = g, region
         self.name, self.units = f"{g.name} within region", g.units
 
+    @property
+    def confined_to(self) -> Region:
+        inner = self._g.confined_to
+        return self._region if inner is None else lambda x: np.asarray(inner(x)) & np.asarray(self._region(x))
+
     def __call__(self, u: Tensor, grid: Grid) -> Tensor:
         return self._g(u, grid.restricted(indicator(self._region, grid)))
 
