@@ -189,6 +189,15 @@ def test_auto_steps_back_from_integrands_too_steep_for_the_noise():
     assert "too steep" in why
 
 
+def test_auto_leaves_integrands_alone_that_are_not_defined_under_more_noise():
+    u, data, xi = world(n=60, noise=0.05)
+    p = Prediction(data, u + 3, xi)
+    g = dope.Integral(lambda v, x: torch.log(v - u.min() + 0.2), name="log")
+    method, why = choose("auto", g, p, evaluate(g, p.field, GRID), None)
+    assert isinstance(method, OneStep)
+    assert "not defined at all values" in why
+
+
 def test_auto_does_not_step_back_into_a_larger_error():
     """Under a steep integrand a wrong operator's remainder is far beyond the noise bias that one-step would avoid."""
     for seed in range(4):

@@ -58,6 +58,8 @@ def choose(
         )
     exact = Exact(_noise(prediction, sigma2))
     corrections, _ = exact(g, prediction, plugin)
+    if not np.isfinite(corrections).all():
+        return OneStep(), f"{g.name} is not defined at all values that the noise reaches"
     se = np.std(plugin + corrections, ddof=1) / np.sqrt(len(plugin))
     left = exact.noise_left(g, prediction)
     if left > _NEGLIGIBLE * se and not _one_step_is_worse(g, prediction, plugin, corrections, left):
