@@ -121,6 +121,19 @@ def test_gaps_are_parts_where_nobody_was_seen():
     assert unseen(dope.Mean(), seen_at(square, places * [0.5, 1])) == pytest.approx(0.5)
 
 
+def test_a_large_correction_by_weights_that_are_off_is_not_passed():
+    """An operator that is wrong by a half and weights that fall short by a tenth: neither alone is a reason."""
+    u, data, xi = world(n=1500, k=20, noise=0.02)
+
+    def found(operator, weights):
+        p, g = Prediction(data, operator * u, weights * xi), dope.Mean()
+        psi = evaluate(g, p.field, GRID) + OneStep()(g, p, np.zeros(len(u)))[0]
+        return failed(diagnose(g, p, correction=OneStep(), se=psi.std(ddof=1) / np.sqrt(len(u))))
+
+    assert found(1.0, 1.0) == found(1.5, 1.0) == found(1.0, 0.9) == set()
+    assert found(1.5, 0.9) == {"product of errors"}
+
+
 def test_a_question_about_the_observed_part_is_judged_there():
     """Points in the lower half only: weights that are right there balance the half and nothing beyond it."""
     rng, grid = np.random.default_rng(1), dope.Grid.uniform(0, 1, 41)

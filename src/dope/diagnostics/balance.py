@@ -46,13 +46,16 @@ def directions(grid: Grid) -> tuple[tuple[str, ...], np.ndarray]:
 
 
 def balance(g: Functional, prediction: Prediction) -> Balance:
-    """The balance of the weights for `g` in low polynomials."""
+    """The balance of the weights for `g` in low polynomials, and in the predicted field."""
     data, grid = prediction.data, prediction.data.grid
     names, fields = directions(grid)
     beta_at_points = data.stencil(prediction.weights(g))
     w = representers(g, prediction.field, grid)
+    # an operator is often wrong in proportion: its own prediction is a direction, too
+    own = prediction.field / (np.sqrt(grid.mean(prediction.field**2).mean()) or 1.0)
+    names = (*names, "prediction")
     z, mean, scale = [], [], []
-    for h in fields:
+    for h in (*fields, own):
         at_points = data.stencil(np.broadcast_to(h, prediction.field.shape))
         derivative = grid.mean(w * h)
         gap = prediction.average(beta_at_points * at_points) - derivative

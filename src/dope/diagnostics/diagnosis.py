@@ -31,7 +31,9 @@ _EVEN_SHARES = 3
 _UNSEEN = 0.1
 # Imbalance must be both beyond chance (over all directions, at 1 %) and of a size that matters.
 _CHANCE, _IMBALANCE = 0.01, 0.2
-# Bias of half a standard error brings the coverage of a 95 % interval to 92 %.
+# Standard errors beyond which one direction that was named beforehand counts as missed.
+_ONE = 2.0
+# Bias of half a standard error brings the coverage of a 95 % interval to 92 %: the limit for what either check finds.
 _REMAINDER = 0.5
 # Nothing can be said of a remainder whose own error is as large as that of the estimate.
 _HIDDEN = 1.0
@@ -115,6 +117,9 @@ def diagnose(g: Functional, prediction: Prediction, *, correction: Correction, s
     even = balance(mean if correction.name == "exact" else g, prediction)
     error = operator_error(prediction, factor)
     checks = [_overlap_check(spread), _gaps_check(unseen(g, prediction)), _balance_check(even)]
+    if correction.name != "none":
+        shift = correction(g, prediction, evaluate(g, prediction.field, prediction.data.grid))[0].mean()
+        checks.append(_product_check(even, float(shift), se))
     remedy = "a better operator, more units or more folds" + (
         ", or correction='exact'" if isinstance(g, Integral) else ""
     )
@@ -148,10 +153,15 @@ def _gaps_check(share: float) -> Check:
     return Check("gaps", share, _UNSEEN, share <= _UNSEEN, words, remedy)
 
 
-def _balance_check(even: Balance) -> Check:
+def _missed(even: Balance) -> tuple[np.ndarray, int, float]:
+    """Which directions are missed by more than chance, the worst of them, and by how much."""
     beyond = np.abs(even.z) > -ndtri(_CHANCE / 2 / len(even.z))
     worst = int(np.argmax(np.abs(even.size) * beyond))
-    size = float(np.abs(even.size[worst])) if beyond.any() else 0.0
+    return beyond, worst, float(np.abs(even.size[worst])) if beyond.any() else 0.0
+
+
+def _balance_check(even: Balance) -> Check:
+    beyond, worst, size = _missed(even)
     words = (
         f"weighted points miss direction {even.names[worst]} by {100 * size:.0f} % (z = {even.z[worst]:.1f})"
         if beyond.any()
@@ -159,6 +169,18 @@ def _balance_check(even: Balance) -> Check:
     )
     remedy = "train the weights longer, use a known design, or more units"
     return Check("balance", size, _IMBALANCE, size <= _IMBALANCE, words, remedy)
+
+
+def _product_check(even: Balance, shift: float, se: float) -> Check:
+    """What is left where both are wrong: the share that the weights miss of what is to be corrected."""
+    size = _missed(even)[2]
+    if abs(even.z[-1]) > _ONE:  # the likeliest direction of the error, looked at by itself
+        size = max(size, float(abs(even.size[-1])))
+    large = abs(shift) / se if se > 0 else 0.0
+    words = f"the correction moves the estimate by {large:.2g} standard errors, and its weights miss "
+    words += f"{100 * size:.0f} % in some direction" if size else "nothing that can be told from chance"
+    remedy = "use a known design, a better operator, or more units for the weights to learn from"
+    return Check("product of errors", size * large, _REMAINDER, size * large <= _REMAINDER, words, remedy)
 
 
 def _error_check(error: OperatorError, matters: bool, remedy: str) -> Check:
