@@ -18,7 +18,7 @@ import torch
 from dope.data import DataError, OperatorData
 from dope.data.operator_data import side_by_side
 from dope.fitted import Fit
-from dope.nuisances import Plan, SideBySide, fit_solution, fit_weights, out_of_fold, weight_network
+from dope.nuisances import Plan, SideBySide, fit_solution, fit_weights, out_of_fold, plausible, weight_network
 from dope.operators import FNO, Operator, Pretrained
 from dope.training import Ensemble, Recipe, progress_bar, resolve_device, single_threaded
 from dope.training.progress import watched
@@ -143,7 +143,7 @@ def fit_together(
             xi = out_of_fold(networks, plan, pooled.inputs)
             for m, r, units in plan.held_out():
                 xi[r, units] *= scale[m]
-            return networks, xi
+            return networks, np.stack([plausible(of_repeat, pooled) for of_repeat in xi])
 
         with ThreadPoolExecutor(lanes) as pool:
             first, second = pool.submit(solution), pool.submit(weights)

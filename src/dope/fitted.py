@@ -18,7 +18,7 @@ from dope.data.operator_data import side_by_side
 from dope.diagnostics import diagnose
 from dope.functionals import Functional, Mean
 from dope.functionals.base import evaluate, not_a_functional, representers
-from dope.nuisances import Plan, SideBySide, fit_weights, out_of_fold
+from dope.nuisances import Plan, SideBySide, fit_weights, out_of_fold, plausible
 from dope.operators import Operator, Precomputed, Pretrained
 from dope.scores import Correction, Prediction, Scores, choose
 from dope.training import Ensemble, Recipe, progress_bar, single_threaded
@@ -320,6 +320,8 @@ def learn_together(
     learned = out_of_fold(ensemble, plan, data.inputs)
     for m, r, units in plan.held_out():
         learned[r, units] *= scale[m]
+    if weights == "structured":
+        learned = np.stack([plausible(of_repeat, data) for of_repeat in learned])
     for (fit, g), start in zip(pairs, starts, strict=False):
         fit._learned[weights, id(g)] = (g, learned[:, start : start + len(fit.data)])  # g is kept: its id stays its own
 

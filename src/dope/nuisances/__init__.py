@@ -7,6 +7,7 @@ Must hold: folds and inner validation come from the plan alone; a nuisance never
 
 from dope.nuisances.observations import observation_tensors
 from dope.nuisances.plan import Plan, SideBySide, child_seed
+from dope.nuisances.plausible import plausible
 from dope.nuisances.riesz import fit_weights, jvp_form, riesz_loss, weight_network
 from dope.nuisances.solution import fit_solution, out_of_fold, solution_loss
 
@@ -19,6 +20,7 @@ __all__ = [
     "jvp_form",
     "observation_tensors",
     "out_of_fold",
+    "plausible",
     "riesz_loss",
     "solution_loss",
     "weight_network",
