@@ -34,6 +34,7 @@ nb_execution_mode = "force"
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+nb_render_markdown_format = "gfm"  # tables that cells write
 
 default_role = "code"  # single backticks in docstrings are code
 autodoc_member_order = "bysource"
