@@ -50,9 +50,10 @@ class Exact(Correction):
         self, g: Integral, y: torch.Tensor, x: torch.Tensor, grid: Grid, shares: tuple[float, ...]
     ) -> torch.Tensor:
         """`sum_m shares[m] phi_m(y)`, with `phi_m` the mean of `phi` under m further noises of this variance."""
-        out = shares[0] * g.integrand(y, x, grid)
+        clean = g.integrand(y, x, grid)
         if self.sigma2 == 0:
-            return sum(shares) * g.integrand(y, x, grid)
+            return sum(shares) * clean
+        out = shares[0] * clean
         scale = np.sqrt(np.arange(1, len(shares)))
         density = np.exp(-0.5 * (_STEPS[:, None] / scale) ** 2)
         weight = (density / density.sum(0)) @ np.array(shares[1:])
