@@ -17,8 +17,9 @@ from dope.studies.cell import Cell, Failure, Row, alike, run_block, use_one_thre
 
 Outcome = list[Row] | Failure
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-# Networks that a GPU trains side by side: more than keep it busy, few enough that a block lasts about a minute.
-_NETWORKS = 2500
+# Solution operators that train side by side: on a GPU more than keep it busy, few enough that a block lasts about a
+# minute; on a core enough to share what a step costs besides arithmetic.
+_NETWORKS = {"cuda": 2500, "cpu": 20}
 
 
 def outcomes(cells: Sequence[Cell], executor: str, workers: int | None, code: str) -> Iterator[tuple[Cell, Outcome]]:
@@ -41,18 +42,16 @@ def outcomes(cells: Sequence[Cell], executor: str, workers: int | None, code: st
 
 
 def blocks(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Cells that are trained side by side: on a GPU many, elsewhere each by itself.
-
-    A CPU gains nothing from company, and a row's last digits then depend on the cell alone.
-    """
+    """Cells that are trained side by side, the earliest repeats first."""
     together: dict[tuple, list[Cell]] = {}
-    for place, cell in enumerate(cells):
-        together.setdefault(alike(cell) if cell.device.startswith("cuda") else (place,), []).append(cell)
+    for cell in cells:
+        together.setdefault(alike(cell), []).append(cell)
     out = []
     for group in together.values():
-        size = max(1, _NETWORKS // (group[0].protocol.folds * group[0].protocol.splits))
+        networks = _NETWORKS["cuda" if group[0].device.startswith("cuda") else "cpu"]
+        size = max(1, networks // (group[0].protocol.folds * group[0].protocol.splits))
         out += [group[start : start + size] for start in range(0, len(group), size)]
-    return out
+    return sorted(out, key=lambda block: block[0].repeat)
 
 
 def _through(pool: Executor, parts: Sequence[list[Cell]], ahead: int, code: str) -> Iterator[tuple[Cell, Outcome]]:
