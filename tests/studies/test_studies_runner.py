@@ -11,6 +11,7 @@ from dope.functionals import Integral
 from dope.studies import STUDIES, find, reproduce, runner, store
 from dope.studies import cell as cells
 from dope.studies.cell import Failure, seed_of
+from dope.studies.registry import select
 
 ONE = {"settings": ["rho=0.5"], "functionals": ["tat"]}
 EVERY = [study for records in STUDIES.values() for study in records]
@@ -91,6 +92,21 @@ def test_every_study_gives_every_row(tmp_path, tiny, study):
         assert r.seed == seed_of(study, chosen[0], 0)
 
 
+def test_coverage_is_another_view_of_the_same_repeats(tmp_path, tiny, done):
+    # the published coverage is that of the intervals of the published errors: one training serves both
+    run = {"repeats": 1, "protocol": tiny, "settings": ["rho=0.5"], "functionals": ["tat"]}
+    chosen = [entry for name in ("pk-fno", "pk-coverage") for entry in select(name, ["rho=0.5"], ["tat"])]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "select", lambda *filters: chosen)
+        reproduce("all", out=tmp_path / "both", **run)
+    assert len(done) == 1
+    reproduce("pk-coverage", out=tmp_path / "alone", **run)
+    assert len(done) == 2
+    both, alone = rows_in(tmp_path / "both"), rows_in(tmp_path / "alone")
+    same({place: both[place] for place in alone}, alone)
+    assert {place[0] for place in both} == {"pk-fno", "pk-coverage"}
+
+
 def test_seeds_differ_between_cells_and_not_between_functionals():
     settings = find("pk-fno")[0].settings
     seeds = {seed_of(find(name)[0], s, r) for name in ("pk-fno", "pk-deeponet") for s in settings for r in range(5)}
@@ -102,7 +118,7 @@ def test_rows_do_not_depend_on_order_or_company(tmp_path, tiny):
     reproduce("pk-fno", repeats=2, settings=["rho=0", "rho=0.5"], out=tmp_path / "a", **run)
     for value in ("rho=0.5", "rho=0"):
         reproduce("pk-fno", repeats=2, settings=[value], out=tmp_path / "b", **run)
-    assert rows_in(tmp_path / "a") == rows_in(tmp_path / "b")
+    same(rows_in(tmp_path / "a"), rows_in(tmp_path / "b"))
 
 
 def test_processes_give_the_rows_of_this_one(tmp_path, tiny):

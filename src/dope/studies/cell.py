@@ -89,7 +89,7 @@ def seed_of(study: Study, setting: Setting, repeat: int) -> int:
 
     Where all settings share their data it is the setting's name that counts, not its value.
     """
-    place = [study.key, setting.name, None if study.together else setting.value, repeat]
+    place = [study.shares or study.key, setting.name, None if study.together else setting.value, repeat]
     words = np.frombuffer(hashlib.sha256(json.dumps(place).encode()).digest(), dtype="<u4")
     return _number(np.random.SeedSequence(words.tolist()))
 

@@ -84,6 +84,7 @@ _ALL = (
         _RHO,
         ("plugin", "one-step", "exact", "targeted", "auto", "direct", "oracle", "oracle-pi"),
         published={"plugin": "plugin", "direct": "dope"},
+        shares="pk-fno",
         about="Coverage and length of 95 % intervals.",
     ),
     Study(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dope.data import DataError
 from dope.studies import store
-from dope.studies.cell import Cell, Failure
+from dope.studies.cell import Cell, Failure, Row, config_of
 from dope.studies.executor import outcomes
 from dope.studies.progress import counting
 from dope.studies.protocol import Protocol, protocol
-from dope.studies.registry import select
+from dope.studies.registry import by_key, select
 from dope.studies.study import Setting, Study
 from dope.studies.table import Summary, summarise
 from dope.training import resolve_device
@@ -61,6 +62,7 @@ def reproduce(
             cells += missing(record, points, asked, repeats, how, device, kept.finished(config))
         # repeat by repeat, so that a table of an unfinished study has all its columns
         cells.sort(key=lambda cell: cell.repeat)
+        cells, views = _views(cells)
         show = sys.stderr.isatty() if progress is None else progress
         with counting(study, len(cells), show) as step:
             for cell, outcome in outcomes(cells, executor, workers, store.code_version()):
@@ -68,6 +70,8 @@ def reproduce(
                     kept.add_failure(cell, outcome.reason)
                 else:
                     kept.add(cell, outcome)
+                    for view in views.get(cell, ()):
+                        kept.add(view, _seen(view, outcome))
                 step(f"{cell.study} {cell.settings[0].name}={cell.settings[0].value:g}")
     rows, _ = store.read(out)
     shown = {(r.name, r.backbone, s.name, s.value, f) for r, points, asked in chosen for s in points for f in asked}
@@ -98,6 +102,26 @@ def missing(
             groups = [tuple(points)] if study.together else [(s,) for s in points]
             for group in groups:
                 yield Cell(study.key, group, asked, repeat, how, device)
+
+
+def _views(cells: Sequence[Cell]) -> tuple[list[Cell], dict[Cell, list[Cell]]]:
+    """The cells that must be carried out, and for some of them those that only look at their outcome."""
+    known, out = set(cells), []
+    views: dict[Cell, list[Cell]] = {}
+    for cell in cells:
+        shared = replace(cell, study=by_key(cell.study).shares)
+        if shared in known:
+            views.setdefault(shared, []).append(cell)
+        else:
+            out.append(cell)
+    return out, views
+
+
+def _seen(view: Cell, rows: Sequence[Row]) -> list[Row]:
+    """The rows of a cell, from those of the one that it shares data and fit with."""
+    study = by_key(view.study)
+    config, names = config_of(study, view.protocol), ("floor", *study.estimators)
+    return [replace(row, config=config, study=study.name) for row in rows if row.estimator in names]
 
 
 def _preset(how: str | Protocol) -> Protocol:

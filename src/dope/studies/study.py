@@ -41,6 +41,7 @@ class Study:
     kind : which estimates a cell makes: "standard", "unlabeled", "corrupted" or "baselines".
     published : estimator here -> its name in the published tables.
     together : all settings of a repeat come from one fit, because none of them changes the data.
+    shares : the key of the study whose data and fits its repeats are, where they are not its own.
     simulator : the operator was trained on this world, and is not trained again.
     steps : the most optimiser steps of any training, in place of the protocol's.
     """
@@ -55,6 +56,7 @@ class Study:
     part: str = ""
     published: Mapping[str, str] = field(default_factory=dict)
     together: bool = False
+    shares: str = ""
     simulator: Callable[[], World] | None = None
     steps: int | None = None
     about: str = ""
