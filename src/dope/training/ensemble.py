@@ -15,8 +15,9 @@ from torch.func import functional_call, stack_module_state, vmap
 
 State = dict[str, Tensor]
 
-# Floats of input that go through the networks at a time when they are only asked.
-_FLOATS_AT_ONCE = 2**24
+# Nodes of fields that go through the networks at a time when they are only asked: on a CPU as many as its caches hold
+# the hidden channels of.
+_NODES_AT_ONCE = {"cpu": 2**15, "cuda": 2**22}
 
 
 @dataclass(eq=False)
@@ -87,34 +88,29 @@ class Ensemble:
         buffers = {k: v[m] for k, v in self.buffers.items()}
         return lambda inputs: self._one(parameters, buffers, inputs)
 
-    @torch.no_grad()
     def predict(self, m: int, inputs: np.ndarray) -> np.ndarray:
         """Fields of network m at any number of inputs `(n, C, *grid)`, in pieces."""
-        dtype = next(iter(self.parameters.values())).dtype
-        network = self.member(m)
-        at_once = max(1, _FLOATS_AT_ONCE // int(np.prod(inputs.shape[1:])) // 32)
-        parts = [
-            network(torch.as_tensor(inputs[s : s + at_once], device=self.device, dtype=dtype)).cpu().numpy()
-            for s in range(0, len(inputs), at_once)
-        ]
-        shape = inputs.shape[2:]
-        return np.concatenate(parts) if parts else np.empty((0, *shape), dtype=np.float32)
+        return self[m : m + 1].predict_each(inputs, [np.arange(len(inputs))])[0]
 
     @torch.no_grad()
     def predict_each(self, inputs: np.ndarray, units: Sequence[np.ndarray]) -> list[np.ndarray]:
         """For every network the fields `(len(units[m]), *grid)` at its own rows of the inputs `(n, C, *grid)`."""
         dtype = next(iter(self.parameters.values())).dtype
         shared = torch.as_tensor(inputs, device=self.device, dtype=dtype)
-        longest = max(len(rows) for rows in units)
-        at_once = max(1, _FLOATS_AT_ONCE // max(1, int(np.prod(inputs.shape[1:])) * longest) // 4)
-        out: list[np.ndarray] = []
-        for start in range(0, len(self), at_once):
-            members = slice(start, min(start + at_once, len(self)))
-            rows = np.zeros((members.stop - start, longest), dtype=np.int64)  # padded with a row that exists
-            for row, own in zip(rows, units[members], strict=True):
-                row[: len(own)] = own
-            fields = self[members](shared[torch.as_tensor(rows, device=self.device)]).cpu().numpy()
-            out += [field[: len(own)] for field, own in zip(fields, units[members], strict=True)]
+        out = [np.empty((len(rows), *inputs.shape[2:]), np.float32) for rows in units]
+        at_once = _NODES_AT_ONCE["cuda" if self.device.type == "cuda" else "cpu"]
+        fields = max(1, at_once // int(np.prod(inputs.shape[2:])))
+        for start in range(0, len(self), fields):
+            members = range(start, min(start + fields, len(self)))
+            part, step = self[members.start : members.stop], max(1, fields // len(members))
+            for begin in range(0, max(len(units[m]) for m in members), step):
+                pieces = [units[m][begin : begin + step] for m in members]
+                rows = np.zeros((len(members), max(map(len, pieces))), dtype=np.int64)  # padded with a row that exists
+                for row, piece in zip(rows, pieces, strict=True):
+                    row[: len(piece)] = piece
+                found = part(shared[torch.as_tensor(rows, device=self.device)]).cpu().numpy()
+                for m, piece, own in zip(members, pieces, found, strict=True):
+                    out[m][begin : begin + len(piece)] = own[: len(piece)]
         return out
 
     def finite(self) -> np.ndarray:
