@@ -84,6 +84,13 @@ def test_what_is_not_there_is_told_with_what_is(study, settings, functionals, wo
     assert words in str(caught.value)
 
 
+def test_estimators_are_chosen_in_the_order_of_the_study():
+    ((study, _, _),) = select("pk-fno", ["rho=0.5"], ["tat"], ["oracle", "plugin"])
+    assert study.estimators == ("plugin", "oracle")
+    with pytest.raises(DataError, match=r"has no estimator 'best'\. Known are: plugin, one-step"):
+        select("pk-fno", [], [], ["best"])
+
+
 def test_a_filter_chooses_among_the_records_of_a_name():
     chosen = select("shift", ["s=0.25", "n=64"], ["tat"])
     assert [(s.key, len(points), asked) for s, points, asked in chosen] == [("shift", 1, ["tat"])]

@@ -75,7 +75,7 @@ def test_every_study_gives_every_row(tmp_path, tiny, study):
     from dope.studies.cell import Cell, run_block
 
     functionals = tuple(study.functionals)
-    (rows,) = run_block([Cell(study.key, tuple(chosen), functionals, 0, tiny)], "v")
+    (rows,) = run_block([Cell(study.key, tuple(chosen), functionals, study.estimators, 0, tiny)], "v")
     world = study.world(chosen[0])
     expected = {
         (g, s.value, e)
@@ -105,6 +105,19 @@ def test_coverage_is_another_view_of_the_same_repeats(tmp_path, tiny, done):
     both, alone = rows_in(tmp_path / "both"), rows_in(tmp_path / "alone")
     same({place: both[place] for place in alone}, alone)
     assert {place[0] for place in both} == {"pk-fno", "pk-coverage"}
+
+
+def test_estimators_that_are_not_asked_for_are_not_learned(tmp_path, tiny, monkeypatch):
+    run = {"repeats": 1, "protocol": tiny, **ONE}
+    reproduce("pk-fno", out=tmp_path / "all", **run)
+    monkeypatch.setattr(cells, "learn_together", None)  # would fail if it were called
+    reproduce("pk-fno", out=tmp_path / "few", estimators=["auto", "plugin"], **run)
+    every, few = rows_in(tmp_path / "all"), rows_in(tmp_path / "few")
+    assert {place[-1] for place in few} == {"floor", "plugin", "auto"}
+    config = {row.config for row in few.values()}.pop()
+    assert few == {place: replace(every[place], config=config) for place in few}
+    with pytest.raises(DataError, match="other numbers or estimators"):
+        reproduce("pk-fno", out=tmp_path / "few", **run)
 
 
 def test_seeds_differ_between_cells_and_not_between_functionals():

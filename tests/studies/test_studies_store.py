@@ -17,7 +17,7 @@ from dope.studies.cell import Cell, config_of
 @pytest.fixture
 def cell(tiny):
     (study,) = find("pk-fno")
-    return Cell(study.key, study.settings[:1], ("tat",), 0, tiny)
+    return Cell(study.key, study.settings[:1], ("tat",), study.estimators, 0, tiny)
 
 
 def written(folder, tiny, cell, rows):

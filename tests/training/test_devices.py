@@ -12,9 +12,14 @@ CPU = torch.device("cpu")
 def test_settings_are_given_back():
     torch.set_num_threads(2)
     before = getattr(_products(), "fp32_precision", None)
-    with pytest.raises(KeyError), single_threaded(CPU), single_threaded(CPU):
-        assert torch.get_num_threads() == 1
-        raise KeyError
+
+    def interrupted():
+        with single_threaded(CPU), single_threaded(CPU):
+            assert torch.get_num_threads() == 1
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert torch.get_num_threads() == 2
     assert getattr(_products(), "fp32_precision", None) == before
     torch.set_num_threads(1)

@@ -17,6 +17,7 @@ def reproduce(
     repeats: Annotated[int, Parameter(alias="-r")] = 50,
     setting: Annotated[tuple[str, ...], Parameter(alias="-s", negative=(), show_default=False)] = (),
     functional: Annotated[tuple[str, ...], Parameter(alias="-f", negative=(), show_default=False)] = (),
+    estimator: Annotated[tuple[str, ...], Parameter(alias="-e", negative=(), show_default=False)] = (),
     protocol: Literal["paper", "release", "recommended"] = "recommended",
     out: Annotated[Path | None, Parameter(alias="-o", show_default=lambda _: "STUDY-PROTOCOL")] = None,
     executor: Annotated[str | None, Parameter(show_default=lambda _: "local, serial on a GPU")] = None,
@@ -37,6 +38,8 @@ def reproduce(
         Only this one, such as rho=0.5; all unless given. May be given several times.
     functional
         Only this one, such as tat; all unless given. May be given several times.
+    estimator
+        Only this one, such as auto; all unless given. May be given several times.
     protocol
         paper: the published experiments. release: the authors' later public protocol. recommended: what
         dope.DOPE() does.
@@ -63,6 +66,7 @@ def reproduce(
             repeats=repeats,
             settings=setting,
             functionals=functional,
+            estimators=estimator,
             protocol=protocol,
             out=folder,
             # a GPU works for one process at a time

@@ -20,7 +20,7 @@ def fourier_layer(u: Tensor, bank: Tensor, weight: Tensor, bias: Tensor, transfo
     """Fields `(M, *grid, B, C)` of fields like them, of M networks with their weights stacked.
 
     `bank` (M, *modes, C, C, 2) mixes the channels of every mode, `weight` (M, C, C) and `bias` (M, C) those of every
-    node; `transforms` are the analysis matrices of the axes and then the synthesis matrices, as `SpectralConv` has them.
+    node; `transforms` are the matrices of the axes into the spectrum and then those back, as `SpectralConv` has them.
     """
     return _FourierLayer.apply(u, bank, weight, bias, *transforms)
 

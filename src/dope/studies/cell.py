@@ -37,14 +37,23 @@ _BY_SETTING = ("standard", "baselines")
 
 @dataclass(frozen=True)
 class Cell:
-    """One repeat of a study at one setting, or at all those that share its data and its fit."""
+    """One repeat of a study at one setting, or at all those that share its data and its fit.
+
+    `study` is a key and not the record, which holds functions: cells travel between processes.
+    """
 
     study: str
     settings: tuple[Setting, ...]
     functionals: tuple[str, ...]
+    estimators: tuple[str, ...]
     repeat: int
     protocol: Protocol
     device: str = "cpu"
+
+    @property
+    def record(self) -> Study:
+        """The study, with the estimators that this cell is asked for."""
+        return replace(by_key(self.study), estimators=self.estimators)
 
 
 @dataclass(frozen=True)
@@ -105,7 +114,7 @@ def run_block(cells: Sequence[Cell], code: str) -> list[list[Row] | Failure]:
 
 def alike(cell: Cell) -> tuple:
     """What cells must share to be trained together."""
-    return cell.study, cell.protocol, cell.device, cell.functionals, _units(cell), len(cell.settings)
+    return cell.study, cell.protocol, cell.device, cell.functionals, cell.estimators, _units(cell), len(cell.settings)
 
 
 def _units(cell: Cell) -> int:
@@ -113,7 +122,7 @@ def _units(cell: Cell) -> int:
 
 
 def _block(cells: Sequence[Cell], code: str) -> list[list[Row] | Failure]:
-    study, protocol, device = by_key(cells[0].study), cells[0].protocol, cells[0].device
+    study, protocol, device = cells[0].record, cells[0].protocol, cells[0].device
     seeds = [seed_of(study, cell.settings[0], cell.repeat) for cell in cells]
     parts = [[_number(child) for child in np.random.SeedSequence(seed).spawn(4)] for seed in seeds]
     worlds = [

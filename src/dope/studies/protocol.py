@@ -27,7 +27,7 @@ class Protocol:
     recipe : how networks are trained. With `validation` the state that is best on held-out units is kept, without it
         (0) the last one; `riesz_penalty` is the penalty on the weights.
     fno, deeponet : the solution operator of each backbone.
-    modes : kept frequencies of the FNO in 1-D and in 2-D, where they are not its own.
+    plane : the FNO of two-dimensional domains, where it is not the same.
     weights_like_operator : the weights' networks have the operator's architecture instead of a small one of their own.
     train_units, validation_units : units besides the n, on which one network learns and is selected, in place of
         cross-fitting; 0 for cross-fitting.
@@ -50,7 +50,7 @@ class Protocol:
     recipe: Recipe = field(default_factory=Recipe)
     fno: FNO = field(default_factory=FNO)
     deeponet: DeepONet = field(default_factory=DeepONet)
-    modes: tuple[int, int] | None = None
+    plane: FNO | None = None
     weights_like_operator: bool = False
     train_units: int = 0
     validation_units: int = 0
@@ -82,7 +82,7 @@ class Protocol:
     def operator(self, backbone: str, ndim: int) -> Operator:
         if backbone == "deeponet":
             return self.deeponet
-        return self.fno if self.modes is None else replace(self.fno, modes=self.modes[ndim - 1])
+        return self.plane if self.plane is not None and ndim == 2 else self.fno
 
     def apply(self, world: World, seed: int) -> World:
         """The world as this protocol observes it; `seed` is that of a fresh truth pool."""
@@ -100,7 +100,7 @@ class Protocol:
     def to_dict(self) -> dict[str, Any]:
         """Every number, as JSON holds it."""
         out = asdict(self)
-        return out | {"fno": repr(self.fno), "deeponet": repr(self.deeponet)}
+        return out | {name: repr(getattr(self, name)) for name in ("fno", "plane", "deeponet")}
 
     def digest(self, *more: str) -> str:
         """A short hash of every number, and of whatever else decides a row."""
@@ -130,8 +130,8 @@ _PAPER = Protocol(
         riesz_penalty=0.1,
         rescale=False,
     ),
-    fno=FNO(period=1, signed=False),
-    modes=(12, 8),
+    fno=FNO(modes=12, period=1),
+    plane=FNO(width=24, modes=8, period=1),
     deeponet=DeepONet(branch="pooled"),
     weights_like_operator=True,
     interval="normal",

@@ -179,12 +179,14 @@ def by_key(key: str) -> Study:
     return _BY_KEY[key]
 
 
-def select(name: str, settings: Sequence[str], functionals: Sequence[str]) -> list[tuple[Study, list, list]]:
+def select(
+    name: str, settings: Sequence[str], functionals: Sequence[str], estimators: Sequence[str] = ()
+) -> list[tuple[Study, list, list]]:
     """(study, settings, functionals) of every record that the filters leave something of."""
     out, errors = [], []
     for study in find(name):
         try:
-            out.append((study, list(study.chosen(settings)), list(study.asked(functionals))))
+            out.append((study.limited(estimators), list(study.chosen(settings)), list(study.asked(functionals))))
         except DataError as error:  # another record of the same name may have it
             errors.append(error)
     out = [entry for entry in out if entry[1] and entry[2]]

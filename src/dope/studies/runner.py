@@ -25,6 +25,7 @@ def reproduce(
     repeats: int = 50,
     settings: Sequence[str] = (),
     functionals: Sequence[str] = (),
+    estimators: Sequence[str] = (),
     protocol: str | Protocol = "recommended",
     out: str | Path,
     executor: str = "serial",
@@ -40,7 +41,8 @@ def reproduce(
     ----------
     study : a study's name, or "all".
     repeats : how many; those that the folder already holds are not repeated.
-    settings, functionals : which, such as "rho=0.5" and "tat"; all of the study's unless given.
+    settings, functionals, estimators : which, such as "rho=0.5", "tat" and "auto"; all of the study's unless given. The
+        weights of estimators that are not asked for are not learned.
     protocol : "recommended", "paper", or a Protocol of your own.
     executor : "serial", "local" (processes of this machine) or "dask:ADDRESS".
     workers : how many processes; as many as there are cores unless given.
@@ -51,7 +53,7 @@ def reproduce(
         if not (isinstance(value, int) and value >= 1):
             raise DataError(f"{name} must be a whole number of at least 1, got {value!r}.")
     how = _preset(protocol)
-    chosen = select(study, settings, functionals)
+    chosen = select(study, settings, functionals, estimators)
     device = str(resolve_device(device))
     with store.writing(Path(out)) as kept:
         cells: list[Cell] = []
@@ -101,25 +103,29 @@ def missing(
         for asked, points in left.items():
             groups = [tuple(points)] if study.together else [(s,) for s in points]
             for group in groups:
-                yield Cell(study.key, group, asked, repeat, how, device)
+                yield Cell(study.key, group, asked, study.estimators, repeat, how, device)
 
 
 def _views(cells: Sequence[Cell]) -> tuple[list[Cell], dict[Cell, list[Cell]]]:
     """The cells that must be carried out, and for some of them those that only look at their outcome."""
-    known, out = set(cells), []
+    known = {_work(cell): cell for cell in cells}
     views: dict[Cell, list[Cell]] = {}
     for cell in cells:
-        shared = replace(cell, study=by_key(cell.study).shares)
-        if shared in known:
+        shared = known.get(_work(replace(cell, study=by_key(cell.study).shares)))
+        if shared is not None and set(cell.estimators) <= set(shared.estimators):
             views.setdefault(shared, []).append(cell)
-        else:
-            out.append(cell)
-    return out, views
+    seen = {view for looking in views.values() for view in looking}
+    return [cell for cell in cells if cell not in seen], views
+
+
+def _work(cell: Cell) -> Cell:
+    """The cell without regard to which answers it gives."""
+    return replace(cell, estimators=())
 
 
 def _seen(view: Cell, rows: Sequence[Row]) -> list[Row]:
     """The rows of a cell, from those of the one that it shares data and fit with."""
-    study = by_key(view.study)
+    study = view.record
     config, names = config_of(study, view.protocol), ("floor", *study.estimators)
     return [replace(row, config=config, study=study.name) for row in rows if row.estimator in names]
 

@@ -17,7 +17,6 @@ from typing import Any
 from dope.data import DataError
 from dope.studies.cell import Cell, Row, config_of
 from dope.studies.protocol import Protocol
-from dope.studies.registry import by_key
 from dope.studies.study import Study
 
 FILE, _LOCK = "results.sqlite", "writer.lock"
@@ -78,7 +77,7 @@ class Store:
             self._db.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * len(_COLUMNS))})", map(astuple, rows))
 
     def add_failure(self, cell: Cell, reason: str) -> None:
-        config = config_of(by_key(cell.study), cell.protocol)
+        config = config_of(cell.record, cell.protocol)
         with self._db:
             self._db.executemany(
                 "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)",
@@ -86,7 +85,7 @@ class Store:
             )
 
     def _forget_failure(self, cell: Cell) -> None:
-        config = config_of(by_key(cell.study), cell.protocol)
+        config = config_of(cell.record, cell.protocol)
         self._db.executemany(
             "DELETE FROM failures WHERE config = ? AND setting = ? AND value = ? AND repeat = ?",
             [(config, s.name, s.value, cell.repeat) for s in cell.settings],

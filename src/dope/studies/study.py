@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dope.benchmarks import World
 from dope.data import DataError
@@ -96,12 +96,17 @@ class Study:
 
     def asked(self, names: Sequence[str]) -> tuple[str, ...]:
         """The functionals named, or all of them."""
+        return self._named("functional", tuple(self.functionals), names)
+
+    def limited(self, estimators: Sequence[str]) -> Study:
+        """The study with the named estimators, or all of them."""
+        return replace(self, estimators=self._named("estimator", self.estimators, estimators))
+
+    def _named(self, what: str, known: tuple[str, ...], names: Sequence[str]) -> tuple[str, ...]:
         for name in names:
-            if name not in self.functionals:
-                raise DataError(
-                    f"study {self.name!r} has no functional {name!r}. Known are: {', '.join(self.functionals)}."
-                )
-        return tuple(f for f in self.functionals if not names or f in names)
+            if name not in known:
+                raise DataError(f"study {self.name!r} has no {what} {name!r}. Known are: {', '.join(known)}.")
+        return tuple(f for f in known if not names or f in names)
 
     def _examples(self) -> list[str]:
         return [f"{name}={value:g}" for name, value in self.settings[0].all]
