@@ -139,13 +139,8 @@ def test_clusters_of_labelled_units():
     assert est.se**2 == pytest.approx(15 / 14 * (sums**2).sum() / 60**2 + unlabelled, rel=1e-12)
     assert est.df == 14
     # the tuned l minimises the variance that clusters give to the means
-    c = lambda a, b: (
-        15
-        / 14
-        / 60**2
-        * sum(  # noqa: E731
-            (a - a.mean())[group == k].sum() * (b - b.mean())[group == k].sum() for k in range(15)
-        )
+    c = lambda a, b: 15 / 14 / 60**2 * sum(  # noqa: E731
+        (a - a.mean())[group == k].sum() * (b - b.mean())[group == k].sum() for k in range(15)
     )
     g, psi = scores.plugin[0, :, 0], scores.psi[0, :, 0]
     assert estimate(scores).ppi.lam[0, 0] == pytest.approx(c(psi, g) / (c(g, g) + g.var(ddof=1) / 200), rel=1e-12)
