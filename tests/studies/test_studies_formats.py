@@ -45,6 +45,20 @@ def test_every_format_shows_every_estimator_and_the_floor(rows_of, name, format)
             assert word in text.replace("\\_", "_")
 
 
+def test_numbers_far_from_the_published_ones_are_named(rows_of):
+    rows = [r for r in rows_of("pk-fno", repeats=10) if r.functional == "tat" and r.estimator in ("floor", "direct")]
+    table, _ = table_of(rows)
+    errors = {s.value: (s.rmse - s.published_rmse) / math.hypot(s.rmse_se, s.published_se)
+              for s in table if s.published_rmse is not None}  # fmt: skip
+    assert len(errors) == 9
+    far = {value: off for value, off in errors.items() if abs(off) > 3}
+    assert 0 < len(far) < 9  # errors of size 1e-2: below every published RMSE, by more or less
+    text = " ".join(write(table).split())
+    assert f"Of 9 RMSE beside a published one {len(far)} lie further than 3 joint standard errors from it:" in text
+    for value, off in errors.items():
+        assert (f"tat direct at rho={value:g} ({off:+.1f})" in text) == (value in far)
+
+
 def test_text_shows_each_number_at_the_stated_scale_beside_the_published_one(rows_of):
     rows = [r for r in rows_of("pk-fno", repeats=4) if r.functional == "tat"]
     table, _ = table_of(rows)
@@ -59,7 +73,7 @@ def test_text_shows_each_number_at_the_stated_scale_beside_the_published_one(row
                 f"{100 * s.published_rmse:.2f} ({100 * s.published_se:.2f})"
             )
     coverage = _read(text[text.index("tat: coverage") : text.index("tat: RMSE over")], "rho")
-    ratio = _read(text[text.index("tat: RMSE over") :], "rho")
+    ratio = _read(text[text.index("tat: RMSE over") : text.index("floor: the mean")], "rho")
     for s in table:
         assert coverage[s.estimator][s.value] == f"{s.coverage:.2f}"
         assert ratio[s.estimator][s.value] == f"{s.ratio_to_floor:.2f}"

@@ -19,6 +19,8 @@ from dope.studies.table import Summary
 MISSING = "-"
 PUBLISHED = "published"
 _LEVEL = 0.95
+# Joint standard errors from the published figure at which a cell is named.
+_FAR = 3.0
 # What is shown besides RMSE, coverage and the ratio to the floor.
 _FURTHER = {"pk-coverage": ("length",), "rates": ("bias",), "robustness": ("bias",), "shift": ("bias",)}
 
@@ -95,13 +97,17 @@ class Block:
 
 @dataclass(frozen=True)
 class Section:
-    """All blocks of one study under one protocol, and the slopes of a robustness study."""
+    """All blocks of one study under one protocol, and the slopes of a robustness study.
+
+    `beside` says which of its numbers are far from the published ones.
+    """
 
     study: str
     backbone: str
     protocol: str
     blocks: tuple[Block, ...]
     slopes: tuple[Slope, ...]
+    beside: str
 
     @property
     def title(self) -> str:
@@ -120,7 +126,7 @@ class Section:
         return (
             "floor: the mean of the true values of the same units, which no method that sees only them gets reliably "
             f"below. Over {fewest} repeats, a coverage of {_LEVEL:g} has a standard error of "
-            f"{math.sqrt(_LEVEL * (1 - _LEVEL) / fewest):.2f}."
+            f"{math.sqrt(_LEVEL * (1 - _LEVEL) / fewest):.2f}.{self.beside}"
         )
 
 
@@ -135,9 +141,27 @@ def sections(table: Sequence[Summary], slopes: Sequence[Slope] = ()) -> list[Sec
                 *place,
                 blocks=tuple(_block(group) for group in grouped(here)),
                 slopes=tuple(s for s in slopes if _section(s) == place and s.functional in asked),
+                beside=_beside_published(here),
             )
         )
     return out
+
+
+def _beside_published(table: Sequence[Summary]) -> str:
+    """How many RMSE stand beside a published one, and which are further off than chance explains."""
+    count, far = 0, []
+    for s in table:
+        if s.published_rmse is None or s.published_se is None or s.rmse_se is None:
+            continue
+        count += 1
+        off = (s.rmse - s.published_rmse) / math.hypot(s.rmse_se, s.published_se)
+        if abs(off) > _FAR:
+            far.append(f"{s.functional} {s.estimator} at {s.setting}={s.value:g} ({off:+.1f})")
+    if not count:
+        return ""
+    named = f": {', '.join(far)}" if far else ""
+    away = f"{len(far)} lie further than {_FAR:g} joint standard errors from it{named}."
+    return f" Of {count} RMSE beside a published one {away}"
 
 
 def _section(s: Summary | Slope) -> tuple[str, str, str]:

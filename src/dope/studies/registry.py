@@ -127,7 +127,10 @@ _ALL = (
         "fno",
         _dosing,
         _PK,
-        tuple(Setting(f"{_BUDGET} steps, n", float(n), (("rho", 0.5), ("n", float(n)))) for n in _UNITS),
+        tuple(
+            Setting(f"{_BUDGET} steps, n", float(n), (("rho", 0.5), ("n", float(n)), ("steps", float(_BUDGET))))
+            for n in _UNITS
+        ),
         _CHEAP,
         part="budget",
         steps=_BUDGET,
