@@ -26,6 +26,8 @@ _RANDOM = threading.Lock()  # torch initialises modules from one global generato
 _CHECKS = 50  # how often, at most, the held-out loss is looked at
 # Networks of the trial step that tells a network's memory, and the share of the free memory that is then used.
 _PROBE, _MEMORY_SHARE = 8, 0.7
+# On a CPU: enough to share what a step costs besides arithmetic, few enough that caches hold some of it.
+_MOST_ON_CPU = 1000
 
 
 def train(
@@ -72,7 +74,7 @@ def train(
     total, done = sum(steps), 0
     parts: list[Ensemble] = []
     order: list[int] = []
-    largest = _most_at_once(work, tuple(waiting[0])) if device.type == "cuda" else len(tasks)
+    largest = _most_at_once(work, tuple(waiting[0])) if device.type == "cuda" else _MOST_ON_CPU
     while waiting:
         members = waiting.pop(0)
         if len(members) > largest:
