@@ -27,7 +27,7 @@ _CHECKS = 50  # how often, at most, the held-out loss is looked at
 # Networks of the trial step that tells a network's memory, and the share of the free memory that is then used.
 _PROBE, _MEMORY_SHARE = 8, 0.7
 # On a CPU: enough to share what a step costs besides arithmetic, few enough that caches hold some of it.
-_MOST_ON_CPU = 1000
+_MOST_ON_CPU = 20
 
 
 def train(
