@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from dope import FNO, DataError, Grid, Recipe
-from dope.training import Task, no_progress, train, trainer
+from dope.training import Task, ensemble, no_progress, train, trainer
 from dope.training.checkpoint import Checkpoint
 
 GRID = Grid.uniform(0, 1, 16)
@@ -223,6 +223,24 @@ def test_every_network_is_asked_at_its_own_rows():
     for m, (own, fields) in enumerate(zip(rows, out.predict_each(inputs, rows), strict=True)):
         assert fields.shape == (len(own), 16)
         np.testing.assert_allclose(fields, out.predict(m, inputs[own]), atol=1e-6)
+
+
+@pytest.mark.parametrize("fields", [1, 2, 5])
+def test_fields_do_not_depend_on_the_pieces_that_networks_are_asked_in(fields, monkeypatch):
+    out = train(make, loss, pool(), tasks(3), Recipe(epochs=1), device=CPU)
+    inputs, rows = pool()["inputs"].numpy(), [np.array([3, 1, 5]), np.array([], dtype=np.int64), np.arange(11)]
+    whole = out.predict_each(inputs, rows)
+    monkeypatch.setattr(ensemble, "_NODES_AT_ONCE", {"cpu": fields * GRID.size})
+    for own, expected in zip(out.predict_each(inputs, rows), whole, strict=True):
+        np.testing.assert_allclose(own, expected, atol=1e-6)
+
+
+def test_networks_that_go_in_several_groups_come_out_in_order(monkeypatch):
+    whole = train(make, loss, pool(), tasks(5), RECIPES["recommended"], device=CPU)
+    monkeypatch.setattr(trainer, "_MOST_ON_CPU", 2)
+    parts = train(make, loss, pool(), tasks(5), RECIPES["recommended"], device=CPU)
+    for name, value in whole.parameters.items():
+        torch.testing.assert_close(parts.parameters[name], value, rtol=1e-4, atol=1e-5)
 
 
 def test_transforms_and_coordinates_are_held_once():
