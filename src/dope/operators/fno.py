@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from dope.data import DataError, Grid
 from dope.operators.base import Operator, whole
-from dope.operators.fourier_layer import fourier_layer
 from dope.operators.linear import Linear
 from dope.operators.spectral import SpectralConv
 
@@ -77,13 +76,12 @@ class _FNOCore(nn.Module):
         self.out = Linear(width, 1)
 
     def forward(self, values: Tensor, places: Tensor) -> Tensor:
-        stacked = places.dim() > 2
-        # the units behind the grid, as the transforms want them; one network alone is M = 1
-        u = self.lift((values if stacked else values.unsqueeze(0)).movedim(1, -2))
+        if places.dim() == 2:  # one network, whose weights are not stacked: M = 1
+            return self._fields(values.unsqueeze(0)).squeeze(0)
+        return self._fields(values)
+
+    def _fields(self, values: Tensor) -> Tensor:
+        u = self.lift(values.movedim(1, -2))  # the units behind the grid, as the transforms want them
         for spectral, pointwise in zip(self.spectral, self.pointwise, strict=True):
-            if stacked:
-                u = fourier_layer(u, spectral.weight, pointwise.weight, pointwise.bias, spectral.transforms)
-            else:
-                u = F.gelu(spectral.mix(u) + pointwise(u))
-        u = self.out(F.gelu(self.hidden(u))).squeeze(-1).movedim(-1, 1)
-        return u if stacked else u.squeeze(0)
+            u = F.gelu(spectral.mix(u) + pointwise(u))
+        return self.out(F.gelu(self.hidden(u))).squeeze(-1).movedim(-1, 1)

@@ -84,11 +84,6 @@ class SpectralConv(nn.Module):
             self.register_buffer(f"ahead{d}", ahead, persistent=False)
             self.register_buffer(f"back{d}", back, persistent=False)
 
-    @property
-    def transforms(self) -> list[Tensor]:
-        """The analysis matrices of the axes, then the synthesis matrices."""
-        return [getattr(self, f"{name}{d}") for name in ("ahead", "back") for d in range(len(self.shape))]
-
     def forward(self, u: Tensor) -> Tensor:
         return self.mix(u.unsqueeze(0).movedim(1, -2)).movedim(-2, 1).squeeze(0)
 
