@@ -49,7 +49,7 @@ def single_threaded(device: torch.device) -> Iterator[None]:
 
 def _products() -> Any:
     """Torch's settings of oneDNN's matrix products, None where there are none."""
-    found = getattr(getattr(torch.backends, "mkldnn", None), "matmul", None)
+    found = getattr(torch.backends.mkldnn, "matmul", None)  # older versions have none
     return found if torch.backends.mkldnn.is_available() and hasattr(found, "fp32_precision") else None
 
 

@@ -96,7 +96,6 @@ class Ensemble:
     def predict_each(self, inputs: np.ndarray, units: Sequence[np.ndarray]) -> list[np.ndarray]:
         """For every network the fields `(len(units[m]), *grid)` at its own rows of the inputs `(n, C, *grid)`."""
         dtype = next(iter(self.parameters.values())).dtype
-        shared = torch.as_tensor(inputs, device=self.device, dtype=dtype)
         out = [np.empty((len(rows), *inputs.shape[2:]), np.float32) for rows in units]
         at_once = _NODES_AT_ONCE["cuda" if self.device.type == "cuda" else "cpu"]
         fields = max(1, at_once // int(np.prod(inputs.shape[2:])))
@@ -108,7 +107,7 @@ class Ensemble:
                 rows = np.zeros((len(members), max(map(len, pieces))), dtype=np.int64)  # padded with a row that exists
                 for row, piece in zip(rows, pieces, strict=True):
                     row[: len(piece)] = piece
-                found = part(shared[torch.as_tensor(rows, device=self.device)]).cpu().numpy()
+                found = part(torch.as_tensor(inputs[rows], device=self.device, dtype=dtype)).cpu().numpy()
                 for m, piece, own in zip(members, pieces, found, strict=True):
                     out[m][begin : begin + len(piece)] = own[: len(piece)]
         return out
